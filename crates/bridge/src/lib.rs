@@ -1,0 +1,1 @@
+//! The peg contract that holds the bitcoin locked on Rootstock.

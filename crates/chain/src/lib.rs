@@ -1,0 +1,1 @@
+//! The canonical chain: import, fork choice, persistence and events.

@@ -1,0 +1,1 @@
+//! Networks, rule activation, constants and genesis of Rootstock.

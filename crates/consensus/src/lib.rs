@@ -1,0 +1,1 @@
+//! Validity rules of headers and bodies, difficulty, merged mining and fork choice.

@@ -1,0 +1,1 @@
+//! Keccak-256 of many inputs at once.

@@ -1,0 +1,2 @@
+//! 
+pub use alloy_primitives::*;

@@ -1,0 +1,1 @@
+//! Stores on disk: trie nodes, blocks, receipts, indexes and the data directory.

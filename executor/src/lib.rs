@@ -1,0 +1,1 @@
+//! Executes Rootstock blocks on revm's interpreter.

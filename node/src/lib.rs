@@ -1,0 +1,1 @@
+//! The Rhizome node: command line, configuration and reports.

@@ -1,0 +1,1 @@
+//! The unitrie: Rootstock's state tree as a persistent value.

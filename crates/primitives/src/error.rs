@@ -1,0 +1,56 @@
+//! Why bytes from outside are not what they should be.
+
+use crate::rlp::RlpError;
+
+/// A refused header, transaction, receipt, block or account encoding.
+///
+/// It corresponds to an exception of rskj's decoder: the sender of the bytes is at fault, never the store.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The RLP structure is broken.
+    #[error(transparent)]
+    Rlp(#[from] RlpError),
+    /// A list has the wrong number of elements.
+    #[error("{what} has {got} elements")]
+    ElementCount {
+        /// The kind of list.
+        what: &'static str,
+        /// How many elements it has.
+        got: usize,
+    },
+    /// A byte string has the wrong length.
+    #[error("{field} has {got} bytes")]
+    Length {
+        /// The field.
+        field: &'static str,
+        /// Its length in bytes.
+        got: usize,
+    },
+    /// A number does not fit the width that rskj gives it.
+    #[error("{field} is out of range")]
+    OutOfRange {
+        /// The field.
+        field: &'static str,
+    },
+    /// A field that must not be empty is empty.
+    #[error("{field} is empty")]
+    Empty {
+        /// The field.
+        field: &'static str,
+    },
+    /// A number that must not be negative is negative.
+    #[error("{field} is negative")]
+    Negative {
+        /// The field.
+        field: &'static str,
+    },
+    /// A version byte that no known form has.
+    #[error("unknown version {got} of {what}")]
+    UnknownVersion {
+        /// The versioned thing.
+        what: &'static str,
+        /// Its version byte.
+        got: u8,
+    },
+}

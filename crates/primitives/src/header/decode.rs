@@ -1,0 +1,278 @@
+//! Reading a header (`BlockFactory.decodeHeader`).
+
+use crate::coin::{self, Coin, Difficulty, SignedCoin};
+use crate::error::DecodeError;
+use crate::header::{
+    BTC_HEADER_LENGTH, BlockHeader, HeaderExtension, HeaderFields, HeaderLayout, HeaderRules, MiningFields,
+    UnusualFields,
+};
+use crate::rlp::{self, Item, Items};
+use crate::{Address, B256, Bytes, EMPTY_TRIE_HASH, U256};
+
+/// The elements that every header has.
+const COMMON_ELEMENTS: usize = 16;
+/// Elements of a header with everything.
+const MAX_ELEMENTS: usize = 23;
+/// Bitcoin header, merkle proof, coinbase.
+const MINING_ELEMENTS: usize = 3;
+
+impl BlockHeader {
+    /// Reads a full header, as it stands in blocks and stores.
+    ///
+    /// # Errors
+    /// Whenever rskj refuses the bytes.
+    pub fn decode(encoded: &[u8], rules: &(impl HeaderRules + ?Sized)) -> Result<Self, DecodeError> {
+        decode(Bytes::copy_from_slice(encoded), false, rules)
+    }
+
+    /// Reads a header in the form of header messages.
+    ///
+    /// # Errors
+    /// Whenever rskj refuses the bytes.
+    pub fn decode_compressed(encoded: &[u8], rules: &(impl HeaderRules + ?Sized)) -> Result<Self, DecodeError> {
+        decode(Bytes::copy_from_slice(encoded), true, rules)
+    }
+}
+
+fn decode(raw: Bytes, compressed: bool, rules: &(impl HeaderRules + ?Sized)) -> Result<BlockHeader, DecodeError> {
+    let mut elements = Elements::read(rlp::decode_list(&raw)?)?;
+    let number = elements.long(8, "block number")?;
+    let layout = rules.header_layout(number);
+    elements.check_count(layout, compressed)?;
+
+    let mut unusual = UnusualFields::default();
+    let mut fields = HeaderFields {
+        parent_hash: hash(&raw, elements.data(0), None, &mut unusual.parent_hash),
+        uncles_hash: hash(&raw, elements.data(1), None, &mut unusual.uncles_hash),
+        coinbase: address(elements.data(2))?,
+        state_root: hash(&raw, elements.data(3), Some(EMPTY_TRIE_HASH), &mut unusual.state_root),
+        transactions_root: hash(&raw, elements.data(4), Some(EMPTY_TRIE_HASH), &mut unusual.transactions_root),
+        receipts_root: hash(&raw, elements.data(5), Some(EMPTY_TRIE_HASH), &mut unusual.receipts_root),
+        extension: HeaderExtension::V0 { bloom: raw.slice_ref(elements.data(6)), edges: None, base_event: None },
+        difficulty: difficulty(&raw, elements.data(7), &mut unusual.difficulty)?,
+        number,
+        gas_limit: raw.slice_ref(elements.data(9)),
+        gas_used: elements.long(10, "gas used")?,
+        timestamp: elements.long(11, "timestamp")?,
+        extra_data: raw.slice_ref(elements.data(12)),
+        paid_fees: paid_fees(&raw, elements.data(13), &mut unusual.paid_fees),
+        minimum_gas_price: minimum_gas_price(&raw, elements.data(14), &mut unusual.minimum_gas_price),
+        uncle_count: elements.int(15, "uncle count")?,
+        umm_root: None,
+        mining: MiningFields::default(),
+        fork_detection_data: None,
+        layout,
+        unusual: None,
+    };
+    elements.place = COMMON_ELEMENTS;
+    if layout.umm {
+        fields.umm_root = Some(raw.slice_ref(elements.next()?));
+    }
+    fields.extension = extension(&raw, &mut elements, layout, compressed)?;
+    if elements.remaining() > 0 {
+        fields.mining.btc_header = raw.slice_ref(elements.next()?);
+        let length = fields.mining.btc_header.len();
+        if number != 0 && layout.rskip98 && length != BTC_HEADER_LENGTH {
+            return Err(DecodeError::Length { field: "Bitcoin header", got: length });
+        }
+        fields.mining.merkle_proof = raw.slice_ref(elements.next()?);
+        fields.mining.coinbase = raw.slice_ref(elements.next()?);
+    }
+    if number == 0 {
+        into_genesis(&mut fields, &raw, &elements, &mut unusual)?;
+    }
+    if unusual != UnusualFields::default() {
+        fields.unusual = Some(Box::new(unusual));
+    }
+    Ok(BlockHeader::new(fields))
+}
+
+/// Reads version, edges and base event.
+fn extension(
+    raw: &Bytes,
+    elements: &mut Elements<'_>,
+    layout: HeaderLayout,
+    compressed: bool,
+) -> Result<HeaderExtension, DecodeError> {
+    let data = raw.slice_ref(elements.data(6));
+    if !layout.rskip351 {
+        return Ok(HeaderExtension::V0 { bloom: data, edges: None, base_event: None });
+    }
+    let version = |bytes: &[u8]| bytes.first().copied().ok_or(DecodeError::Empty { field: "header version" });
+    if compressed {
+        let first = rlp::decode_list(&data)?.collect_all()?;
+        let first = first.first().ok_or(DecodeError::Empty { field: "header version" })?;
+        return Ok(match version(first.data())? {
+            version @ (1 | 2) => HeaderExtension::Compressed { version, data },
+            _ => HeaderExtension::V0 { bloom: data, edges: None, base_event: None },
+        });
+    }
+    let version = version(elements.next()?)?;
+    let mut edges = None;
+    if layout.rskip144 && elements.remaining() > 0 {
+        edges = Some(rlp::shorts_from_bytes(elements.next()?));
+    }
+    let mut base_event = None;
+    if layout.has_base_event() {
+        // In the recovery window the element may be missing, with or without the mining fields behind it.
+        let missing = matches!(elements.remaining(), 0 | MINING_ELEMENTS);
+        base_event = Some(if missing { Bytes::new() } else { raw.slice_ref(elements.next()?) });
+    }
+    Ok(match version {
+        1 => HeaderExtension::V1 { bloom: data, edges },
+        2 => HeaderExtension::V2 { bloom: data, base_event, edges },
+        _ => HeaderExtension::V0 { bloom: data, edges, base_event },
+    })
+}
+
+/// A header of block 0 is read as a genesis header whatever stands in it (`GenesisHeader`): fixed roots, no fees, no uncles, no
+/// UMM root, and the difficulty keeps its bytes.
+fn into_genesis(
+    fields: &mut HeaderFields,
+    raw: &Bytes,
+    elements: &Elements<'_>,
+    unusual: &mut UnusualFields,
+) -> Result<(), DecodeError> {
+    if fields.coinbase.is_none() {
+        return Err(DecodeError::Empty { field: "coinbase" });
+    }
+    let (bloom, difficulty) = (elements.data(6), elements.data(7));
+    let stripped = coin::strip_leading_zeros(&fields.gas_limit);
+    if stripped.is_empty() && !fields.gas_limit.is_empty() {
+        fields.gas_limit = Bytes::from_static(&[0]);
+    } else {
+        fields.gas_limit = fields.gas_limit.slice_ref(stripped);
+    }
+    fields.transactions_root = EMPTY_TRIE_HASH;
+    fields.receipts_root = EMPTY_TRIE_HASH;
+    fields.paid_fees = Coin::ZERO;
+    fields.uncle_count = 0;
+    fields.umm_root = None;
+    fields.extension = HeaderExtension::V0 { bloom: raw.slice_ref(bloom), edges: None, base_event: None };
+    unusual.transactions_root = None;
+    unusual.receipts_root = None;
+    unusual.paid_fees = None;
+    let minimal = fields.difficulty.is_none_or(|value| *value.to_signed_bytes() == *difficulty);
+    if !minimal {
+        unusual.difficulty = Some(raw.slice_ref(difficulty));
+    }
+    Ok(())
+}
+
+/// A hash; one of another length is kept in `unusual` and reads as zero, which no hash of real content equals.
+fn hash(raw: &Bytes, data: &[u8], empty: Option<B256>, unusual: &mut Option<Bytes>) -> B256 {
+    match (data, empty) {
+        ([], Some(hash)) => hash,
+        _ => B256::try_from(data).unwrap_or_else(|_| {
+            *unusual = Some(raw.slice_ref(data));
+            B256::ZERO
+        }),
+    }
+}
+
+pub(crate) fn address(data: &[u8]) -> Result<Option<Address>, DecodeError> {
+    match data {
+        [] => Ok(None),
+        _ => Address::try_from(data).map(Some).map_err(|_| DecodeError::Length { field: "address", got: data.len() }),
+    }
+}
+
+fn difficulty(raw: &Bytes, data: &[u8], unusual: &mut Option<Bytes>) -> Result<Option<Difficulty>, DecodeError> {
+    if data.is_empty() {
+        return Ok(None);
+    }
+    match Difficulty::from_signed_bytes(data) {
+        Err(DecodeError::OutOfRange { .. }) => {
+            *unusual = Some(minimal_signed(raw, data));
+            Ok(Some(Difficulty(U256::MAX)))
+        }
+        result => result.map(Some),
+    }
+}
+
+fn paid_fees(raw: &Bytes, data: &[u8], unusual: &mut Option<Bytes>) -> Coin {
+    coin::unsigned(data).unwrap_or_else(|| {
+        *unusual = Some(raw.slice_ref(coin::strip_leading_zeros(data)));
+        Coin::MAX
+    })
+}
+
+fn minimum_gas_price(raw: &Bytes, data: &[u8], unusual: &mut Option<Bytes>) -> Option<SignedCoin> {
+    let first = data.first()?;
+    Some(coin::signed(data).unwrap_or_else(|| {
+        *unusual = Some(minimal_signed(raw, data));
+        if first & 0x80 == 0 { SignedCoin::MAX } else { SignedCoin::MIN }
+    }))
+}
+
+/// The shortest two's complement form of a number that is too wide for a word, as a part of its bytes.
+fn minimal_signed(raw: &Bytes, data: &[u8]) -> Bytes {
+    let redundant = data.windows(2).take_while(|pair| matches!(pair, [0, 0..=0x7f] | [0xff, 0x80..=0xff])).count();
+    raw.slice_ref(&data[redundant..])
+}
+
+/// The elements of a header list.
+struct Elements<'a> {
+    items: [&'a [u8]; MAX_ELEMENTS],
+    count: usize,
+    place: usize,
+}
+
+impl<'a> Elements<'a> {
+    fn read(list: Items<'a>) -> Result<Self, DecodeError> {
+        let mut elements = Self { items: [&[]; MAX_ELEMENTS], count: 0, place: 0 };
+        for item in list {
+            let item: Item<'a> = item?;
+            if let Some(place) = elements.items.get_mut(elements.count) {
+                *place = item.data();
+            }
+            elements.count += 1;
+        }
+        if (COMMON_ELEMENTS..=MAX_ELEMENTS).contains(&elements.count) {
+            Ok(elements)
+        } else {
+            Err(elements.wrong_count())
+        }
+    }
+
+    const fn wrong_count(&self) -> DecodeError {
+        DecodeError::ElementCount { what: "block header", got: self.count }
+    }
+
+    fn check_count(&self, layout: HeaderLayout, compressed: bool) -> Result<(), DecodeError> {
+        let in_full_form = !compressed;
+        let expected = COMMON_ELEMENTS
+            + usize::from(layout.umm)
+            + usize::from(in_full_form && layout.rskip351)
+            + usize::from(in_full_form && layout.has_edges())
+            + usize::from(in_full_form && layout.has_base_event());
+        let tolerant = in_full_form && layout.has_base_event() && layout.short_event_window;
+        let fits = |count| count == expected || count == expected + MINING_ELEMENTS;
+        if fits(self.count) || (tolerant && fits(self.count + 1)) { Ok(()) } else { Err(self.wrong_count()) }
+    }
+
+    const fn data(&self, index: usize) -> &'a [u8] {
+        self.items[index]
+    }
+
+    const fn remaining(&self) -> usize {
+        self.count.saturating_sub(self.place)
+    }
+
+    fn next(&mut self) -> Result<&'a [u8], DecodeError> {
+        if self.remaining() == 0 {
+            return Err(self.wrong_count());
+        }
+        self.place += 1;
+        Ok(self.items[self.place - 1])
+    }
+
+    fn long(&self, index: usize, field: &'static str) -> Result<u64, DecodeError> {
+        coin::long_exact(self.data(index), field)
+    }
+
+    fn int(&self, index: usize, field: &'static str) -> Result<u32, DecodeError> {
+        let value = self.long(index, field)?;
+        i32::try_from(value).map(i32::unsigned_abs).map_err(|_| DecodeError::OutOfRange { field })
+    }
+}

@@ -1,0 +1,196 @@
+//! The checkpoint: the only thing that makes a batch real.
+//!
+//! Two copies in two pages, written in turn, each with a sequence number and a checksum. Opening takes the valid copy with
+//! the higher number, so a torn write costs at most the batches since the copy before. The file headers of heap and index are
+//! here too: all three say format, digest and which store they belong to.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::index::Sums;
+use crate::io::DiskFile;
+
+/// Bytes between the two copies.
+pub(crate) const PAGE: u64 = 4096;
+/// The version of all files.
+pub(crate) const VERSION: u32 = 1;
+
+const MAGIC: [u8; 8] = *b"FLATDBc\n";
+const LEN: usize = 108;
+
+/// What the store holds for certain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Checkpoint {
+    /// Counts up with each checkpoint; its lowest bit chooses the page.
+    pub(crate) sequence: u64,
+    /// Drawn when the store was created; the same in all files.
+    pub(crate) store: u64,
+    /// Where the records end.
+    pub(crate) heap_end: u64,
+    /// Which index file belongs to it.
+    pub(crate) generation: u64,
+    /// The index's position bits.
+    pub(crate) bits: u32,
+    /// Over the index's slots.
+    pub(crate) sums: Sums,
+}
+
+impl Checkpoint {
+    fn encode(&self, digest: &[u8; 8]) -> [u8; LEN] {
+        let mut out = [0; LEN];
+        let mut writer = Writer { out: &mut out, at: 0 };
+        writer.put(&MAGIC);
+        writer.put(&VERSION.to_le_bytes());
+        writer.put(&self.bits.to_le_bytes());
+        writer.put(digest);
+        for field in [
+            self.store,
+            self.sequence,
+            self.heap_end,
+            self.generation,
+            self.sums.records,
+            self.sums.ambiguous,
+            self.sums.plain,
+            self.sums.full,
+        ] {
+            writer.put(&field.to_le_bytes());
+        }
+        // Reserved, so that the record can grow without moving its checksum.
+        writer.put(&[0; 16]);
+        let checksum = crc32fast::hash(&writer.out[..writer.at]);
+        writer.put(&checksum.to_le_bytes());
+        out
+    }
+
+    fn decode(bytes: &[u8], digest: &[u8; 8]) -> Option<Self> {
+        let bytes: &[u8; LEN] = bytes.get(..LEN)?.try_into().ok()?;
+        let (body, checksum) = bytes.split_at(LEN - 4);
+        if checksum != crc32fast::hash(body).to_le_bytes() {
+            return None;
+        }
+        let mut reader = Reader(body);
+        let [magic, version_and_bits, own_digest] = [reader.take()?, reader.take()?, reader.take()?];
+        let [v0, v1, v2, v3, b0, b1, b2, b3] = version_and_bits;
+        if magic != MAGIC || u32::from_le_bytes([v0, v1, v2, v3]) != VERSION || own_digest != *digest {
+            return None;
+        }
+        let mut field = || reader.take().map(u64::from_le_bytes);
+        Some(Self {
+            store: field()?,
+            sequence: field()?,
+            heap_end: field()?,
+            generation: field()?,
+            sums: Sums { records: field()?, ambiguous: field()?, plain: field()?, full: field()? },
+            bits: u32::from_le_bytes([b0, b1, b2, b3]),
+        })
+    }
+}
+
+struct Writer<'a> {
+    out: &'a mut [u8; LEN],
+    at: usize,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.out[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take(&mut self) -> Option<[u8; 8]> {
+        let (head, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*head)
+    }
+}
+
+/// The checkpoint file.
+#[derive(Debug)]
+pub(crate) struct CheckpointFile {
+    path: PathBuf,
+    file: Box<dyn DiskFile>,
+}
+
+impl CheckpointFile {
+    pub(crate) fn new(path: &Path, file: Box<dyn DiskFile>) -> Self {
+        Self { path: path.to_owned(), file }
+    }
+
+    /// The newest valid copy.
+    pub(crate) fn read(&self, digest: &[u8; 8]) -> Result<Checkpoint> {
+        use std::os::unix::fs::FileExt;
+        let mut newest: Option<Checkpoint> = None;
+        let mut first = [0; LEN];
+        for page in 0..2 {
+            let mut bytes = [0; LEN];
+            let read = self.file.file().read_at(&mut bytes, page * PAGE).map_err(Error::io("read", &self.path))?;
+            if page == 0 {
+                first = bytes;
+            }
+            if let Some(found) = Checkpoint::decode(&bytes[..read], digest) {
+                newest = newest.filter(|other| other.sequence > found.sequence).or(Some(found));
+            }
+        }
+        newest.ok_or_else(|| self.explain(&first, digest))
+    }
+
+    /// Why no copy is valid: another format, version or digest, else damage.
+    fn explain(&self, bytes: &[u8; LEN], digest: &[u8; 8]) -> Error {
+        let (magic, version, own) = (&bytes[..8], &bytes[8..12], &bytes[16..24]);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches(['\0', '\n']).to_owned();
+        if magic == MAGIC && version != VERSION.to_le_bytes() {
+            let version = u32::from_le_bytes([version[0], version[1], version[2], version[3]]);
+            let (expected, got) = (format!("format version {VERSION}"), format!("version {version}"));
+            return Error::Format { path: self.path.clone(), expected, got };
+        }
+        if magic == MAGIC && own != digest {
+            let (expected, got) = (format!("digest {}", text(digest)), format!("digest {}", text(own)));
+            return Error::Format { path: self.path.clone(), expected, got };
+        }
+        Error::Corrupt {
+            path: self.path.clone(),
+            offset: 0,
+            problem: "neither copy of the checkpoint is valid".to_owned(),
+        }
+    }
+
+    /// Writes a checkpoint over the older copy and makes it durable.
+    pub(crate) fn write(&self, checkpoint: &Checkpoint, digest: &[u8; 8]) -> Result<()> {
+        let offset = (checkpoint.sequence & 1) * PAGE;
+        self.file.write_at(&checkpoint.encode(digest), offset).map_err(Error::io("write", &self.path))?;
+        self.file.sync().map_err(Error::io("sync", &self.path))
+    }
+}
+
+/// The first bytes of a heap or index file.
+pub(crate) fn file_header(magic: &[u8; 8], digest: &[u8; 8], store: u64, fields: [u64; 2]) -> [u8; 48] {
+    let mut out = [0; 48];
+    out[..8].copy_from_slice(magic);
+    out[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    out[16..24].copy_from_slice(digest);
+    out[24..32].copy_from_slice(&store.to_le_bytes());
+    out[32..40].copy_from_slice(&fields[0].to_le_bytes());
+    out[40..48].copy_from_slice(&fields[1].to_le_bytes());
+    out
+}
+
+/// Whether a file begins with the header that it should have.
+pub(crate) fn check_header(path: &Path, file: &dyn DiskFile, expected: &[u8; 48]) -> Result<()> {
+    use std::os::unix::fs::FileExt;
+    let mut got = [0; 48];
+    let read = file.file().read_at(&mut got, 0).map_err(Error::io("read", path))?;
+    if read == got.len() && got == *expected {
+        return Ok(());
+    }
+    Err(Error::Corrupt { path: path.to_owned(), offset: 0, problem: "its header is not this store's".to_owned() })
+}
+
+/// A number that tells two stores apart.
+pub(crate) fn draw_store_number() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}

@@ -1,0 +1,119 @@
+//! The heap: records one after another in the order they were written.
+//!
+//! A record is a length and its bytes. The length is one byte from 1 to 254, or 255 and four little-endian bytes; a zero byte
+//! is no record. The file begins with a page that names the format and the digest.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+use crate::io::DiskFile;
+use crate::mmap::HeapMap;
+
+/// Bytes before the first record.
+pub(crate) const HEADER: u64 = 4096;
+/// Offsets have 40 bits.
+pub(crate) const LIMIT: u64 = 1 << 40;
+/// The file grows by whole steps, so that a read never passes the end of the file.
+const STEP: u64 = 16 << 20;
+/// The length byte that says that four bytes of length follow.
+const LONG: u8 = 255;
+/// The longest record.
+pub(crate) const MAX_RECORD: usize = u32::MAX as usize;
+
+/// What precedes a record's bytes: one or five bytes.
+pub(crate) fn prefix_len(record: usize) -> usize {
+    if record < LONG as usize { 1 } else { 5 }
+}
+
+/// Appends a record and its length.
+pub(crate) fn encode(record: &[u8], out: &mut Vec<u8>) {
+    if record.len() < LONG as usize {
+        out.push(record.len() as u8);
+    } else {
+        out.push(LONG);
+        out.extend_from_slice(&(record.len() as u32).to_le_bytes());
+    }
+    out.extend_from_slice(record);
+}
+
+/// The heap file of one open store.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    pub(crate) path: PathBuf,
+    pub(crate) file: Box<dyn DiskFile>,
+    map: HeapMap,
+    /// The length that the file was last given.
+    allocated: parking_lot::Mutex<u64>,
+    /// Where the next batch begins. Claimed by compare-and-swap.
+    end: AtomicU64,
+}
+
+impl Heap {
+    /// A heap whose records end at `end`. The file is cut there when it is writable, so that what a crash left behind is
+    /// gone.
+    pub(crate) fn new(path: &Path, file: Box<dyn DiskFile>, end: u64, writable: bool) -> Result<Self> {
+        if writable {
+            file.set_len(end).map_err(Error::io("cut", path))?;
+        }
+        let map = HeapMap::new(file.file(), end, LIMIT).map_err(Error::io("map", path))?;
+        Ok(Self { path: path.to_owned(), file, map, allocated: parking_lot::Mutex::new(end), end: AtomicU64::new(end) })
+    }
+
+    /// Where the records end.
+    pub(crate) fn end(&self) -> u64 {
+        self.end.load(Ordering::Acquire)
+    }
+
+    /// Claims `len` bytes and returns where they begin.
+    pub(crate) fn claim(&self, len: u64) -> Result<u64> {
+        self.end
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |end| end.checked_add(len).filter(|new| *new <= LIMIT))
+            .map_err(|end| Error::Full { needed: end.saturating_add(len), limit: LIMIT })
+    }
+
+    /// Writes claimed bytes. When this returns they may be read.
+    pub(crate) fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        let end = offset + bytes.len() as u64;
+        {
+            let mut allocated = self.allocated.lock();
+            if end > *allocated {
+                let len = end.next_multiple_of(STEP).min(LIMIT);
+                self.file.set_len(len).map_err(Error::io("grow", &self.path))?;
+                *allocated = len;
+                self.map.grown(len);
+            }
+        }
+        self.file.write_at(bytes, offset).map_err(Error::io("write", &self.path))
+    }
+
+    /// The record at an offset, or what is wrong there. `end` is where the records end for this reader.
+    #[inline]
+    pub(crate) fn record(&self, offset: u64, end: u64) -> Result<&[u8]> {
+        let head = self.map.slice(offset, 5);
+        let (start, len) = match head.first() {
+            Some(&LONG) => match head.get(1..5) {
+                Some(&[a, b, c, d]) => (offset + 5, u64::from(u32::from_le_bytes([a, b, c, d]))),
+                _ => return Err(self.corrupt(offset, "a length is cut")),
+            },
+            Some(&len) if len > 0 => (offset + 1, u64::from(len)),
+            _ => return Err(self.corrupt(offset, "no record begins here")),
+        };
+        if start + len > end {
+            return Err(self.corrupt(offset, "a record passes the end"));
+        }
+        let bytes = self.map.slice(start, len as usize);
+        if bytes.len() as u64 != len { Err(self.corrupt(offset, "a record is cut")) } else { Ok(bytes) }
+    }
+
+    /// A [`Error::Corrupt`] of this file.
+    #[cold]
+    pub(crate) fn corrupt(&self, offset: u64, problem: &str) -> Error {
+        Error::Corrupt { path: self.path.clone(), offset, problem: problem.to_owned() }
+    }
+
+    /// The map, for hints.
+    pub(crate) fn map(&self) -> &HeapMap {
+        &self.map
+    }
+}

@@ -1,0 +1,83 @@
+//! How a store is opened.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::io::{Disk, OsDisk};
+use crate::{Digest, FlatDb, Result};
+
+/// When a read recomputes the hash of the bytes it found.
+///
+/// A slot tells 23 bits of a key beside its position. The writer marks the slots that this cannot tell apart, so for a key
+/// that is in the store the choice of record is exact under every policy; the policies differ in when damage on disk is seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VerifyPolicy {
+    /// On every read.
+    Always,
+    /// On the first read of each record after opening, and whenever a slot alone does not decide.
+    #[default]
+    First,
+    /// Only when a slot alone does not decide. For disks that check their data themselves.
+    Never,
+}
+
+/// Options of a store; `Options::default()` opens a directory for writing and creates it where it is missing.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) create: bool,
+    pub(crate) verify: VerifyPolicy,
+    pub(crate) index_bits: u32,
+    pub(crate) disk: Arc<dyn Disk>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { create: true, verify: VerifyPolicy::default(), index_bits: 16, disk: Arc::new(OsDisk) }
+    }
+}
+
+impl Options {
+    /// Whether a missing store is created. Default: yes.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// When reads recompute hashes. Default: [`VerifyPolicy::First`].
+    #[must_use]
+    pub fn verify(mut self, verify: VerifyPolicy) -> Self {
+        self.verify = verify;
+        self
+    }
+
+    /// How many records a new store is expected to hold; its index is sized so that it need not grow before. Default: 45,000.
+    #[must_use]
+    pub fn expected_records(mut self, records: u64) -> Self {
+        self.index_bits = crate::index::bits_for(records);
+        self
+    }
+
+    /// The disk to work on. Default: the operating system's.
+    #[must_use]
+    pub fn disk(mut self, disk: Arc<dyn Disk>) -> Self {
+        self.disk = disk;
+        self
+    }
+
+    /// Opens a directory for reading and writing.
+    ///
+    /// # Errors
+    /// When the directory is in use, is not a store of this digest and version, or cannot be read or created.
+    pub fn open<D: Digest>(self, path: impl AsRef<Path>) -> Result<FlatDb<D>> {
+        FlatDb::open(path.as_ref(), self)
+    }
+
+    /// Opens a directory for reading its last checkpoint, also while another process writes to it.
+    ///
+    /// # Errors
+    /// When the directory is not a store of this digest and version, or cannot be read.
+    pub fn open_read_only<D: Digest>(self, path: impl AsRef<Path>) -> Result<FlatDb<D>> {
+        FlatDb::open_read_only(path.as_ref(), self)
+    }
+}

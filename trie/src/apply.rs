@@ -1,0 +1,599 @@
+//! A whole change set in one descent.
+//!
+//! The sorted changes go down together; every node that lies on the way of one is rebuilt once. Each step hands back what
+//! has become of its subtree, not yet written, so that a branch left with one child can still join it. A node is written
+//! when its parent takes it as a child; hashes are filled in later, level by level (`seal`).
+//!
+//! The shape depends only on the values held: a node exists where a value is, and where two of them part. A recursive delete
+//! takes a subtree only when a value has exactly its key (rskj: `Trie.internalPut`).
+
+use std::sync::Arc;
+
+use alloy_primitives::{B256, Bytes};
+
+use crate::TrieError;
+use crate::bits::{BitBuf, Bits};
+use crate::codec::{ChildView, MAX_EMBEDDED, MAX_SHORT_VALUE, ValueView, encode_into, encoded_len};
+use crate::node::{Node, Place, Source};
+use crate::seal::{Arena, Piece, Sealed};
+
+/// A change of one key.
+#[derive(Clone, Copy)]
+pub(crate) struct Op<'a> {
+    pub(crate) key: &'a [u8],
+    /// All that lies at and below the key goes first.
+    pub(crate) recursive: bool,
+    pub(crate) put: Put<'a>,
+}
+
+/// What happens to the value of a key.
+#[derive(Clone, Copy)]
+pub(crate) enum Put<'a> {
+    Keep,
+    Remove,
+    Set(NewValue<'a>),
+}
+
+/// A value to be set.
+#[derive(Clone, Copy)]
+pub(crate) enum NewValue<'a> {
+    Short(&'a [u8]),
+    Long {
+        bytes: &'a Bytes,
+        hash: B256,
+    },
+    /// A long value of which only the hash is wanted.
+    Hashed {
+        len: u32,
+        hash: B256,
+    },
+}
+
+impl<'a> Op<'a> {
+    fn set(&self) -> Option<NewValue<'a>> {
+        match self.put {
+            Put::Set(value) => Some(value),
+            Put::Keep | Put::Remove => None,
+        }
+    }
+
+    /// The key's bit at a depth that it reaches.
+    #[inline]
+    fn bit(&self, depth: usize) -> bool {
+        self.key.get(depth / 8).is_some_and(|byte| byte & (0x80 >> (depth % 8)) != 0)
+    }
+
+    fn ends_at(&self, depth: usize) -> bool {
+        self.key.len() * 8 == depth
+    }
+
+    #[inline]
+    fn below(&self, depth: usize) -> Bits<'a> {
+        Bits::of_key(self.key).from(depth)
+    }
+}
+
+/// A value of a node to be written.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    None,
+    Short(&'a [u8]),
+    /// `bytes` as long as the value may not be in the store.
+    Long {
+        hash: B256,
+        len: u32,
+        bytes: Option<&'a Bytes>,
+    },
+}
+
+impl<'a> Value<'a> {
+    fn of(place: &Place<'a>) -> Self {
+        match place.view.value {
+            ValueView::None => Self::None,
+            ValueView::Short(bytes) => Self::Short(bytes),
+            ValueView::Long { hash, len } => Self::Long { hash: *hash, len, bytes: place.long_value() },
+        }
+    }
+
+    fn new(value: NewValue<'a>) -> Self {
+        match value {
+            NewValue::Short(bytes) => Self::Short(bytes),
+            NewValue::Long { bytes, hash } => Self::Long { hash, len: bytes.len() as u32, bytes: Some(bytes) },
+            NewValue::Hashed { len, hash } => Self::Long { hash, len, bytes: None },
+        }
+    }
+
+    fn is_none(&self) -> bool {
+        self.view().is_empty()
+    }
+
+    fn view(&self) -> ValueView<'_> {
+        match self {
+            Self::None => ValueView::None,
+            Self::Short(bytes) => ValueView::Short(bytes),
+            Self::Long { hash, len, .. } => ValueView::Long { hash, len: *len },
+        }
+    }
+
+    fn bytes(&self) -> Option<&'a Bytes> {
+        match self {
+            Self::Long { bytes, .. } => *bytes,
+            _ => None,
+        }
+    }
+}
+
+/// A child of a node to be written.
+pub(crate) enum Kid {
+    Empty,
+    /// Its hash is known.
+    Ready {
+        hash: B256,
+        node: Option<Arc<Node>>,
+    },
+    /// Its message stands in the parent's; the node only when its long value is in memory.
+    Embedded {
+        bytes: [u8; MAX_EMBEDDED],
+        len: u8,
+        node: Option<Arc<Node>>,
+    },
+    /// Written in the arena, its hash not yet known.
+    New(usize),
+}
+
+impl Kid {
+    /// The child of a node as it stands.
+    fn of(parent: &Place<'_>, side: usize) -> Self {
+        let node = || parent.node.and_then(|node| node.child(side)).cloned();
+        match parent.view.children[side] {
+            ChildView::Empty => Self::Empty,
+            ChildView::Hash(hash) => Self::Ready { hash: *hash, node: node() },
+            ChildView::Embedded(message) => Self::embedded(message, node()),
+        }
+    }
+
+    fn embedded(message: &[u8], node: Option<Arc<Node>>) -> Self {
+        let mut bytes = [0; MAX_EMBEDDED];
+        let len = message.len().min(MAX_EMBEDDED);
+        bytes[..len].copy_from_slice(&message[..len]);
+        Self::Embedded { bytes, len: len as u8, node }
+    }
+
+    fn view(&self) -> ChildView<'_> {
+        match self {
+            Self::Empty => ChildView::Empty,
+            Self::Ready { hash, .. } => ChildView::Hash(hash),
+            Self::Embedded { bytes, len, .. } => ChildView::Embedded(&bytes[..usize::from(*len)]),
+            Self::New(_) => ChildView::Hash(&B256::ZERO),
+        }
+    }
+}
+
+/// A path: part of a key or of a message, or joined from such.
+enum Path<'a> {
+    Slice(Bits<'a>),
+    Joined(Box<BitBuf>),
+}
+
+impl Path<'_> {
+    fn bits(&self) -> Bits<'_> {
+        match self {
+            Self::Slice(bits) => *bits,
+            Self::Joined(buffer) => buffer.as_bits(),
+        }
+    }
+}
+
+/// A node to be written; its path can still grow at the front.
+pub(crate) struct Draft<'a> {
+    path: Path<'a>,
+    kids: [Kid; 2],
+    children_size: u64,
+    value: Value<'a>,
+}
+
+impl<'a> Draft<'a> {
+    /// The node of a place whose path has lost its first bits.
+    fn of(place: &Place<'a>, skip: usize) -> Self {
+        Self {
+            path: Path::Slice(place.view.path.from(skip)),
+            kids: [Kid::of(place, 0), Kid::of(place, 1)],
+            children_size: place.view.children_size,
+            value: Value::of(place),
+        }
+    }
+
+    fn leaf(path: Bits<'a>, value: NewValue<'a>) -> Self {
+        Self { path: Path::Slice(path), kids: [Kid::Empty, Kid::Empty], children_size: 0, value: Value::new(value) }
+    }
+
+    /// Joins a valueless parent whose only child this is.
+    fn prefixed(mut self, path: Bits<'_>, side: usize) -> Self {
+        let mut joined = Box::new(BitBuf::copy_of(path));
+        joined.push(side == 1);
+        joined.push_bits(self.path.bits());
+        self.path = Path::Joined(joined);
+        self
+    }
+
+    fn is_terminal(&self) -> bool {
+        self.kids.iter().all(|kid| matches!(kid, Kid::Empty))
+    }
+}
+
+/// What has become of a subtree.
+pub(crate) enum Sub<'a> {
+    Empty,
+    Unchanged,
+    Draft(Draft<'a>),
+}
+
+/// What has become of one side of a node.
+enum Side<'a> {
+    Empty,
+    /// The child that was there.
+    Kept,
+    Draft(Draft<'a>),
+}
+
+/// Goes down the tree; one for each thread.
+pub(crate) struct Applier<'a, 's> {
+    source: Source<'s>,
+    /// Both sides of a node with at least this many changes are worked on at the same time.
+    parallel: usize,
+    pub(crate) arena: Arena<'a>,
+}
+
+impl<'a, 's> Applier<'a, 's> {
+    pub(crate) fn new(source: Source<'s>, parallel: usize, expected: usize) -> Self {
+        Self { source, parallel, arena: Arena::with_capacity(expected) }
+    }
+
+    /// Builds a subtree where there was none. Keys share their bits above `depth`.
+    pub(crate) fn build(&mut self, ops: &[Op<'a>], depth: usize) -> Option<Draft<'a>> {
+        let first = ops.iter().position(|op| op.set().is_some())?;
+        let last = ops.iter().rposition(|op| op.set().is_some())?;
+        let (low, high) = (&ops[first], &ops[last]);
+        let value = low.set()?;
+        if first == last {
+            self.note(value);
+            return Some(Draft::leaf(low.below(depth), value));
+        }
+        let common = low.below(depth).common_prefix(&high.below(depth));
+        let end = depth + common;
+        let path = low.below(depth).to(common);
+        let (own, rest) = if low.ends_at(end) {
+            self.note(value);
+            (Value::new(value), &ops[first + 1..=last])
+        } else {
+            (Value::None, &ops[first..=last])
+        };
+        let middle = rest.partition_point(|op| !op.bit(end));
+        let sides = [self.build(&rest[..middle], end + 1), self.build(&rest[middle..], end + 1)];
+        let mut children_size = 0u64;
+        let kids = sides.map(|side| match side {
+            None => Kid::Empty,
+            Some(draft) => {
+                let (kid, size) = self.attach(draft);
+                children_size = children_size.wrapping_add(size);
+                kid
+            }
+        });
+        Some(Draft { path: Path::Slice(path), kids, children_size, value: own })
+    }
+
+    /// Applies changes to the subtree of a place whose path has lost its first `skip` bits. Keys share their bits above
+    /// `depth`, where the rest of the path begins; there is at least one.
+    pub(crate) fn change(
+        &mut self,
+        place: &Place<'a>,
+        skip: usize,
+        ops: &[Op<'a>],
+        depth: usize,
+    ) -> Result<Sub<'a>, TrieError> {
+        let (Some(first), Some(last)) = (ops.first(), ops.last()) else { return Ok(Sub::Unchanged) };
+        let path = place.view.path.from(skip);
+        // Between the first and the last key all share with the path what these two do.
+        let common = path.common_prefix(&first.below(depth)).min(path.common_prefix(&last.below(depth)));
+        let end = depth + common;
+        let exact = first.ends_at(end).then_some(first);
+        let rest = if exact.is_some() { &ops[1..] } else { ops };
+        let middle = rest.partition_point(|op| !op.bit(end));
+        let parts = [&rest[..middle], &rest[middle..]];
+        if common < path.len() {
+            return self.part(place, skip, common, exact.and_then(Op::set), parts, depth);
+        }
+
+        if exact.is_some_and(|op| op.recursive) && !place.view.value.is_empty() {
+            self.forget(place);
+            return Ok(self.build(ops, depth).map_or(Sub::Empty, Sub::Draft));
+        }
+        let old = Value::of(place);
+        let (value, value_changed) = match exact.map_or(Put::Keep, |op| op.put) {
+            Put::Keep => (old, false),
+            Put::Remove => (Value::None, !old.is_none()),
+            Put::Set(new) if same(&old, new) => (old, false),
+            Put::Set(new) => {
+                self.note(new);
+                (Value::new(new), true)
+            }
+        };
+
+        let mut children_size = place.view.children_size;
+        let mut changed = value_changed;
+        let mut children = [None, None];
+        for side in 0..2 {
+            if !parts[side].is_empty() {
+                children[side] = self.source.child(place, side)?;
+            }
+        }
+        let subs = self.both_sides(&children, parts, end + 1)?;
+        let mut sides = [Side::Kept, Side::Kept];
+        for (side, sub) in subs.into_iter().enumerate() {
+            let was_empty = place.view.children[side].is_empty();
+            sides[side] = match sub {
+                Sub::Unchanged if was_empty => Side::Empty,
+                Sub::Empty if was_empty => Side::Empty,
+                Sub::Unchanged => Side::Kept,
+                Sub::Empty => {
+                    changed = true;
+                    Side::Empty
+                }
+                Sub::Draft(draft) => {
+                    changed = true;
+                    Side::Draft(draft)
+                }
+            };
+            if !matches!(sides[side], Side::Kept)
+                && let Some(child) = &children[side]
+            {
+                children_size = children_size.wrapping_sub(child.view.reference_size());
+            }
+        }
+        if !changed {
+            return Ok(Sub::Unchanged);
+        }
+        self.forget(place);
+        let [left, right] = sides;
+        match (left, right) {
+            (Side::Empty, Side::Empty) if value.is_none() => return Ok(Sub::Empty),
+            (only, Side::Empty) if value.is_none() => return self.join(place, path, 0, only),
+            (Side::Empty, only) if value.is_none() => return self.join(place, path, 1, only),
+            (left, right) => {
+                let kids = [(0, left), (1, right)].map(|(at, side)| match side {
+                    Side::Empty => Kid::Empty,
+                    Side::Kept => Kid::of(place, at),
+                    Side::Draft(draft) => {
+                        let (kid, size) = self.attach(draft);
+                        children_size = children_size.wrapping_add(size);
+                        kid
+                    }
+                });
+                Ok(Sub::Draft(Draft { path: Path::Slice(path), kids, children_size, value }))
+            }
+        }
+    }
+
+    /// A branch without value keeps one child: the two become one node.
+    fn join(&mut self, place: &Place<'a>, path: Bits<'a>, side: usize, only: Side<'a>) -> Result<Sub<'a>, TrieError> {
+        let child = match only {
+            Side::Draft(draft) => draft,
+            Side::Kept | Side::Empty => match self.source.child(place, side)? {
+                Some(child) => {
+                    self.forget(&child);
+                    Draft::of(&child, 0)
+                }
+                None => return Ok(Sub::Empty),
+            },
+        };
+        Ok(Sub::Draft(child.prefixed(path, side)))
+    }
+
+    /// Some keys leave the path `common` bits behind its start: the place goes below a new branch, if anything is set there.
+    fn part(
+        &mut self,
+        place: &Place<'a>,
+        skip: usize,
+        common: usize,
+        own: Option<NewValue<'a>>,
+        parts: [&[Op<'a>]; 2],
+        depth: usize,
+    ) -> Result<Sub<'a>, TrieError> {
+        let path = place.view.path.from(skip);
+        let end = depth + common;
+        let here = usize::from(path.get(common));
+        let below = self.change(place, skip + common + 1, parts[here], end + 1)?;
+        let beside = self.build(parts[1 - here], end + 1);
+        let path = path.to(common);
+        if beside.is_none() && own.is_none() {
+            return Ok(match below {
+                Sub::Draft(draft) => Sub::Draft(draft.prefixed(path, here)),
+                other => other,
+            });
+        }
+        let below = match below {
+            Sub::Empty => None,
+            Sub::Draft(draft) => Some(draft),
+            Sub::Unchanged => {
+                self.forget(place);
+                Some(Draft::of(place, skip + common + 1))
+            }
+        };
+        let (below, beside) = match (below, beside, own) {
+            (None, Some(only), None) => return Ok(Sub::Draft(only.prefixed(path, 1 - here))),
+            (below, beside, _) => (below, beside),
+        };
+        let mut children_size = 0u64;
+        let mut kids = [Kid::Empty, Kid::Empty];
+        // The left side first, as everywhere: the order of the records is then that of the tree.
+        let mut sides = [(here, below), (1 - here, beside)];
+        sides.sort_by_key(|(side, _)| *side);
+        for (side, draft) in sides {
+            if let Some(draft) = draft {
+                let (kid, size) = self.attach(draft);
+                kids[side] = kid;
+                children_size = children_size.wrapping_add(size);
+            }
+        }
+        let value = own.map_or(Value::None, |value| {
+            self.note(value);
+            Value::new(value)
+        });
+        Ok(Sub::Draft(Draft { path: Path::Slice(path), kids, children_size, value }))
+    }
+
+    /// Both sides of a node, at the same time when both have enough to do.
+    fn both_sides(
+        &mut self,
+        children: &[Option<Place<'a>>; 2],
+        parts: [&[Op<'a>]; 2],
+        depth: usize,
+    ) -> Result<[Sub<'a>; 2], TrieError> {
+        if parts[0].len().min(parts[1].len()) < self.parallel {
+            return Ok([self.side(&children[0], parts[0], depth)?, self.side(&children[1], parts[1], depth)?]);
+        }
+        let run = |side: usize| {
+            let mut applier = Applier::new(self.source, self.parallel, parts[side].len());
+            let sub = applier.side(&children[side], parts[side], depth)?;
+            let mut sealed = applier.arena.seal(applier.source.generation);
+            Ok::<_, TrieError>((resolve(sub, &mut sealed), sealed))
+        };
+        let (left, right) = rayon::join(|| run(0), || run(1));
+        let ((left, sealed_left), (right, sealed_right)) = (left?, right?);
+        self.arena.absorb(sealed_left);
+        self.arena.absorb(sealed_right);
+        Ok([left, right])
+    }
+
+    fn side(&mut self, child: &Option<Place<'a>>, ops: &[Op<'a>], depth: usize) -> Result<Sub<'a>, TrieError> {
+        match child {
+            _ if ops.is_empty() => Ok(Sub::Unchanged),
+            Some(child) => self.change(child, 0, ops, depth),
+            None => Ok(self.build(ops, depth).map_or(Sub::Empty, Sub::Draft)),
+        }
+    }
+
+    /// Writes a node and takes it as a child; also gives what it counts for in the parent's children size.
+    fn attach(&mut self, draft: Draft<'a>) -> (Kid, u64) {
+        let views = [draft.kids[0].view(), draft.kids[1].view()];
+        let len = encoded_len(draft.path.bits().len(), views, draft.children_size, draft.value.view());
+        let size = (len as u64).wrapping_add(draft.value.view().stored_apart()).wrapping_add(draft.children_size);
+        if len <= MAX_EMBEDDED && draft.is_terminal() {
+            let start = self.arena.buffer.len();
+            let empty = [ChildView::Empty; 2];
+            encode_into(&mut self.arena.buffer, draft.path.bits(), empty, 0, draft.value.view());
+            let message = &self.arena.buffer[start..];
+            let node = draft
+                .value
+                .bytes()
+                .map(|value| Arc::new(Node::new(message, [None, None], Some(value.clone()), self.source.generation)));
+            let kid = Kid::embedded(message, node);
+            self.arena.buffer.truncate(start);
+            return (kid, size);
+        }
+        (Kid::New(self.write(draft)), size)
+    }
+
+    /// Writes a node into the arena, embeddable or not: the root has to be stored.
+    pub(crate) fn write(&mut self, draft: Draft<'a>) -> usize {
+        let views = [draft.kids[0].view(), draft.kids[1].view()];
+        let offset = self.arena.buffer.len();
+        encode_into(&mut self.arena.buffer, draft.path.bits(), views, draft.children_size, draft.value.view());
+        let len = self.arena.buffer.len() - offset;
+        // Children lie right before the size and the value, so their place is found from the front: flags, path, children.
+        let head = encoded_len(draft.path.bits().len(), [ChildView::Empty; 2], 0, ValueView::None);
+        let left_len = match &draft.kids[0] {
+            Kid::Empty => 0,
+            Kid::Ready { .. } | Kid::New(_) => 32,
+            Kid::Embedded { len, .. } => 1 + usize::from(*len),
+        };
+        let hash_at = [offset + head, offset + head + left_len];
+        let mut new = [None, None];
+        let mut nodes = [None, None];
+        for (side, kid) in draft.kids.into_iter().enumerate() {
+            match kid {
+                Kid::Empty => {}
+                Kid::Ready { node, .. } | Kid::Embedded { node, .. } => nodes[side] = node,
+                Kid::New(index) => new[side] = Some(index),
+            }
+        }
+        self.arena.push(Piece { offset, len, hash_at, new, nodes, long_value: draft.value.bytes() })
+    }
+
+    /// A long value that was set has to be stored.
+    fn note(&mut self, value: NewValue<'a>) {
+        if let NewValue::Long { bytes, hash } = value {
+            self.arena.values.push((hash, bytes.clone()));
+        }
+    }
+
+    /// A node is replaced: its memory will go with the old version.
+    fn forget(&mut self, place: &Place<'a>) {
+        if let Some(node) = place.node {
+            self.arena.replaced += node.memory();
+        }
+    }
+}
+
+/// Whether a value is the one that is there already.
+fn same(old: &Value<'_>, new: NewValue<'_>) -> bool {
+    match (old, new) {
+        (Value::Short(old), NewValue::Short(new)) => *old == new,
+        (Value::Long { hash, len, .. }, NewValue::Long { bytes, hash: new }) => {
+            *len as usize == bytes.len() && *hash == new
+        }
+        _ => false,
+    }
+}
+
+/// Puts the hashes of a sealed arena into the children of the node that its thread hands back.
+fn resolve<'a>(sub: Sub<'a>, sealed: &mut Sealed) -> Sub<'a> {
+    match sub {
+        Sub::Draft(mut draft) => {
+            for kid in &mut draft.kids {
+                if let Kid::New(index) = kid {
+                    *kid = Kid::Ready { hash: sealed.hashes[*index], node: sealed.nodes[*index].take() };
+                }
+            }
+            Sub::Draft(draft)
+        }
+        other => other,
+    }
+}
+
+/// The operation list of a change set: recursive deletes and puts merged by key; long values hashed together.
+pub(crate) fn operations<'a>(changes: &'a crate::ChangeSet) -> Result<Vec<Op<'a>>, TrieError> {
+    let mut long: Vec<&[u8]> = Vec::new();
+    for (_, value) in changes.puts() {
+        if let Some(value) = value
+            && value.len() > MAX_SHORT_VALUE
+        {
+            if value.len() > crate::codec::MAX_VALUE {
+                return Err(TrieError::ValueTooLong { length: value.len() });
+            }
+            long.push(value);
+        }
+    }
+    let mut hashes = vec![B256::ZERO; long.len()];
+    rhizome_keccak::keccak256_batch(&long, &mut hashes);
+    let mut hashes = hashes.into_iter();
+
+    let mut ops = Vec::with_capacity(changes.len());
+    let mut deletes = changes.deletes().iter().peekable();
+    for (key, value) in changes.puts() {
+        while let Some(delete) = deletes.next_if(|delete| *delete < key) {
+            ops.push(Op { key: delete, recursive: true, put: Put::Keep });
+        }
+        let put = match value {
+            None => Put::Remove,
+            Some(bytes) if bytes.len() > MAX_SHORT_VALUE => {
+                Put::Set(NewValue::Long { bytes, hash: hashes.next().unwrap_or_default() })
+            }
+            Some(bytes) => Put::Set(NewValue::Short(bytes)),
+        };
+        let recursive = deletes.next_if(|delete| *delete == key).is_some();
+        ops.push(Op { key, recursive, put });
+    }
+    ops.extend(deletes.map(|delete| Op { key: delete, recursive: true, put: Put::Keep }));
+    Ok(ops)
+}

@@ -1,0 +1,236 @@
+//! A node in memory: its message and its children so far loaded.
+//!
+//! A node never changes once it is shared. What can be added is a child that its message names and that was not loaded yet
+//! (once, for all who share the node) and the note when it was last touched.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use alloy_primitives::{B256, Bytes};
+
+use crate::codec::{ChildView, NodeError, NodeView, ORCHID_ARITY, ValueView};
+use crate::{StoreError, TrieError, TrieStore};
+
+/// Message bytes that a node holds in place: branches without path (76 at most), storage leaves and most accounts.
+const INLINE: usize = 79;
+
+/// Bytes of a message: in place or on the heap.
+enum Message {
+    Inline { len: u8, bytes: [u8; INLINE] },
+    Heap(Box<[u8]>),
+}
+
+impl Message {
+    fn new(message: &[u8]) -> Self {
+        let mut bytes = [0; INLINE];
+        match bytes.get_mut(..message.len()) {
+            Some(place) => {
+                place.copy_from_slice(message);
+                Self::Inline { len: message.len() as u8, bytes }
+            }
+            None => Self::Heap(message.into()),
+        }
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Inline { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or(bytes),
+            Self::Heap(bytes) => bytes,
+        }
+    }
+}
+
+/// A node in memory.
+pub(crate) struct Node {
+    message: Message,
+    /// Children by hash that were loaded; an embedded child only when it has a long value in memory.
+    children: [OnceLock<Arc<Node>>; 2],
+    /// The long value, as long as it need not be in the store yet.
+    long_value: Option<Box<Bytes>>,
+    /// The generation of the tree that last came by.
+    touched: AtomicU32,
+}
+
+impl Node {
+    /// A node of a message that is known to be one.
+    pub(crate) fn new(
+        message: &[u8],
+        children: [Option<Arc<Node>>; 2],
+        long_value: Option<Bytes>,
+        generation: u32,
+    ) -> Self {
+        Self {
+            message: Message::new(message),
+            children: children.map(|child| child.map_or_else(OnceLock::new, OnceLock::from)),
+            long_value: long_value.map(Box::new),
+            touched: AtomicU32::new(generation),
+        }
+    }
+
+    /// Reads a node from the store.
+    pub(crate) fn load(store: &dyn TrieStore, hash: &B256, generation: u32) -> Result<Arc<Self>, TrieError> {
+        Self::decode(store.get(hash)?, hash, generation)
+    }
+
+    /// Makes a node of what the store holds under a hash.
+    pub(crate) fn decode(record: Option<Bytes>, hash: &B256, generation: u32) -> Result<Arc<Self>, TrieError> {
+        let message = record.ok_or(TrieError::MissingNode { hash: *hash })?;
+        check(&message).map_err(|reason| TrieError::Corrupt { hash: *hash, reason })?;
+        Ok(Arc::new(Self::new(&message, [None, None], None, generation)))
+    }
+
+    #[inline]
+    pub(crate) fn message(&self) -> &[u8] {
+        self.message.as_slice()
+    }
+
+    #[inline]
+    pub(crate) fn child(&self, side: usize) -> Option<&Arc<Node>> {
+        self.children[side].get()
+    }
+
+    /// The place of a child that may be loaded later.
+    pub(crate) fn child_cell(&self, side: usize) -> &OnceLock<Arc<Node>> {
+        &self.children[side]
+    }
+
+    pub(crate) fn long_value(&self) -> Option<&Bytes> {
+        self.long_value.as_deref()
+    }
+
+    #[inline]
+    pub(crate) fn touch(&self, generation: u32) {
+        // Written only on change: many readers share the upper nodes.
+        if self.touched.load(Ordering::Relaxed) != generation {
+            self.touched.store(generation, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn touched(&self) -> u32 {
+        self.touched.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory that the node itself takes.
+    pub(crate) fn memory(&self) -> usize {
+        let heap = match &self.message {
+            Message::Inline { .. } => 0,
+            Message::Heap(bytes) => bytes.len(),
+        };
+        // The counters of the `Arc`, and the allocator's rounding.
+        size_of::<Self>() + 16 + 8 + heap + self.long_value.as_ref().map_or(0, |value| size_of::<Bytes>() + value.len())
+    }
+
+    /// The same node with other children in memory.
+    pub(crate) fn with_loaded(&self, children: [Option<Arc<Node>>; 2]) -> Self {
+        Self::new(self.message(), children, self.long_value().cloned(), self.touched())
+    }
+}
+
+/// Checks all that later steps rely on: the message and each embedded one can be taken apart, and nothing is embedded twice.
+fn check(message: &[u8]) -> Result<(), NodeError> {
+    if message.first() == Some(&ORCHID_ARITY) {
+        return Err(NodeError::OldForm);
+    }
+    let view = NodeView::parse(message)?;
+    if view.is_terminal() && view.value.is_empty() {
+        return Err(NodeError::Empty);
+    }
+    for child in view.children {
+        if let ChildView::Embedded(message) = child {
+            let child = NodeView::parse(message)?;
+            if !child.is_terminal() {
+                return Err(NodeError::EmbeddedChildren);
+            }
+            if child.value.is_empty() {
+                return Err(NodeError::Empty);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A place in the tree: a node's parts and, unless it is embedded, the node.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) view: NodeView<'a>,
+    /// `None` for an embedded node, but for one whose long value is in memory.
+    pub(crate) node: Option<&'a Arc<Node>>,
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn of(node: &'a Arc<Node>, hash: impl FnOnce() -> B256) -> Result<Self, TrieError> {
+        let view = NodeView::parse(node.message()).map_err(|reason| TrieError::Corrupt { hash: hash(), reason })?;
+        Ok(Self { view, node: Some(node) })
+    }
+
+    pub(crate) fn long_value(&self) -> Option<&'a Bytes> {
+        self.node.and_then(|node| node.long_value())
+    }
+}
+
+/// Where nodes come from, and what they are marked with.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) store: &'a dyn TrieStore,
+    pub(crate) generation: u32,
+    /// Bytes of memory that loaded nodes take.
+    pub(crate) loaded: &'a std::sync::atomic::AtomicUsize,
+}
+
+impl Source<'_> {
+    /// The child on one side, loaded when need be; the loaded node stays with its parent.
+    #[inline]
+    pub(crate) fn child<'a>(&self, parent: &Place<'a>, side: usize) -> Result<Option<Place<'a>>, TrieError> {
+        match parent.view.children[side] {
+            ChildView::Empty => Ok(None),
+            ChildView::Embedded(message) => {
+                let view = NodeView::parse(message)
+                    .map_err(|reason| TrieError::Corrupt { hash: alloy_primitives::keccak256(message), reason })?;
+                Ok(Some(Place { view, node: parent.node.and_then(|node| node.child(side)) }))
+            }
+            ChildView::Hash(hash) => {
+                let Some(node) = parent.node else {
+                    return Err(TrieError::Corrupt { hash: *hash, reason: NodeError::EmbeddedChildren });
+                };
+                let child = match node.child(side) {
+                    Some(child) => child,
+                    None => self.fill(node.child_cell(side), Node::load(self.store, hash, self.generation)?),
+                };
+                child.touch(self.generation);
+                Place::of(child, || *hash).map(Some)
+            }
+        }
+    }
+
+    /// Puts a loaded node in its place, or finds that another reader was faster.
+    pub(crate) fn fill<'a>(&self, cell: &'a OnceLock<Arc<Node>>, node: Arc<Node>) -> &'a Arc<Node> {
+        let memory = node.memory();
+        cell.get_or_init(|| {
+            self.loaded.fetch_add(memory, Ordering::Relaxed);
+            node
+        })
+    }
+
+    /// The bytes of a value, short or long.
+    pub(crate) fn value(&self, place: &Place<'_>) -> Result<Option<Bytes>, TrieError> {
+        match place.view.value {
+            ValueView::None => Ok(None),
+            ValueView::Short(bytes) => Ok(Some(Bytes::copy_from_slice(bytes))),
+            ValueView::Long { len: 0, .. } => Ok(None),
+            ValueView::Long { hash, len } => match place.long_value() {
+                Some(value) => Ok(Some(value.clone())),
+                None => load_value(self.store, hash, len).map(Some),
+            },
+        }
+    }
+}
+
+/// Reads a long value from the store.
+pub(crate) fn load_value(store: &dyn TrieStore, hash: &B256, len: u32) -> Result<Bytes, TrieError> {
+    let found: Result<Option<Bytes>, StoreError> = store.get(hash);
+    match found? {
+        Some(value) if value.len() == len as usize => Ok(value),
+        _ => Err(TrieError::MissingValue { hash: *hash, length: len }),
+    }
+}

@@ -13,6 +13,9 @@ pub use alloy_primitives::{
     uint,
 };
 
+/// The curve library, in the one version that the whole program links.
+pub use secp256k1;
+
 pub mod account;
 pub mod block;
 pub mod bloom;

@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn both_places_hold_the_status() {
         let receipt = Receipt::new(true, 21000, 0, vec![]);
-        assert_eq!((&*receipt.post_state, &*receipt.status), (&[1][..], &[1][..]));
+        assert_eq!((&receipt.post_state[..], &receipt.status[..]), (&[1][..], &[1][..]));
         assert!(receipt.gas_used.is_empty());
         assert!(!Receipt::new(false, 1, 1, vec![]).is_successful());
     }

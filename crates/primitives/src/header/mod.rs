@@ -255,9 +255,10 @@ impl HeaderFields {
         self.umm_root.as_ref().is_some_and(|root| !root.is_empty())
     }
 
-    /// True when the hash for merged mining ends in fork detection data.
+    /// True when the hash for merged mining ends in fork detection data. A header under construction that was given some has
+    /// it at any height.
     pub const fn has_fork_detection_data(&self) -> bool {
-        self.layout.rskip110 && self.number >= FORK_DETECTION_START
+        self.layout.rskip110 && (self.fork_detection_data.is_some() || self.number >= FORK_DETECTION_START)
     }
 
     /// True when the five hashes and all numbers have a form that a valid block can have.

@@ -17,9 +17,17 @@ pub struct AccountState {
 }
 
 impl AccountState {
+    /// The flag of an account that is put to sleep (`ACC_HIBERNATED_MASK`).
+    pub const HIBERNATED: u32 = 1;
+
     /// An account without flags.
     pub const fn new(nonce: U256, balance: Coin) -> Self {
         Self { nonce, balance, flags: 0 }
+    }
+
+    /// True when the account is put to sleep: rskj then takes it to have no code. Nothing ever sets this flag.
+    pub const fn is_hibernated(&self) -> bool {
+        self.flags & Self::HIBERNATED != 0
     }
 
     /// `RLP[nonce, balance, flags if not zero]`; the balance is signed, with zero as the byte 0x00.

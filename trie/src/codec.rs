@@ -60,12 +60,9 @@ pub enum NodeError {
     /// A node without children and value that is not the root.
     #[error("the node holds nothing")]
     Empty,
-    /// A size of children that is less than that of one of them.
-    #[error("the size of the children is less than that of a child")]
-    ChildrenSize,
-    /// The path goes on beyond the longest key.
-    #[error("the path is longer than any key")]
-    Depth,
+    /// A value of at most 32 bytes is given by its hash.
+    #[error("a short value is given by its hash")]
+    ShortByHash,
 }
 
 /// A child as its parent's message has it.
@@ -215,10 +212,10 @@ impl<'a> NodeView<'a> {
         (self.message.len() as u64).wrapping_add(self.value.stored_apart()).wrapping_add(self.children_size)
     }
 
-    /// Writes the node as rskj writes what it has read, every embedded child anew.
+    /// Writes the node as rskj writes what it has read: every embedded child anew, a value of over 32 bytes by its hash.
     ///
     /// # Errors
-    /// When an embedded child is no node.
+    /// When an embedded child is no node, or a value that would stand in the message is given by its hash.
     pub fn reencode(&self) -> Result<Vec<u8>, NodeError> {
         let mut inner: [Vec<u8>; 2] = [Vec::new(), Vec::new()];
         let mut hashes = [B256::ZERO; 2];
@@ -240,8 +237,18 @@ impl<'a> NodeView<'a> {
             ChildView::Embedded(_) => ChildView::Embedded(&inner[side]),
             other => other,
         });
+        let hash;
+        let value = match self.value {
+            ValueView::Short(bytes) if bytes.len() > MAX_SHORT_VALUE => {
+                hash = alloy_primitives::keccak256(bytes);
+                ValueView::Long { hash: &hash, len: (bytes.len() & MAX_VALUE) as u32 }
+            }
+            ValueView::Long { len: 0, .. } => ValueView::None,
+            ValueView::Long { len, .. } if len as usize <= MAX_SHORT_VALUE => return Err(NodeError::ShortByHash),
+            other => other,
+        };
         let mut out = Vec::with_capacity(self.message.len());
-        encode_into(&mut out, self.path, children, self.children_size, self.value);
+        encode_into(&mut out, self.path, children, self.children_size, value);
         Ok(out)
     }
 }

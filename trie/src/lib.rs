@@ -17,7 +17,7 @@
 //! let mut changes = ChangeSet::builder();
 //! changes.put(TrieKey::new(b"key"), Some(Bytes::from_static(b"value")));
 //! let next = trie.apply(&changes.build())?;
-//! assert_eq!(next.get(b"key")?.as_deref(), Some(b"value".as_slice()));
+//! assert_eq!(next.get(b"key")?, Some(Bytes::from_static(b"value")));
 //! next.save()?;
 //! let again = Trie::open(next.root_hash(), next.store().clone())?;
 //! assert_eq!(again.get(b"key")?, next.get(b"key")?);

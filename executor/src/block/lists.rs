@@ -4,22 +4,21 @@
 //! Each list has its own gas limit, its own running total of gas, and its own set of destroyed contracts. The parallel lists
 //! see the parent's state and nothing of each other; the sequential one comes after their merge.
 
-use std::sync::Arc;
-
 use rhizome_chainspec::{ChainSpec, Rskip};
-use rhizome_primitives::{AncestorProvider, REMASC_ADDRESS, Receipt, RecoveredBlock, U256};
+use rhizome_primitives::{Address, AncestorProvider, REMASC_ADDRESS, Receipt, RecoveredBlock, U256};
 
 use super::error::ExecutionError;
 use super::{violation, violation_at};
+use crate::Fault;
 use crate::evm::BlockEnv;
 use crate::precompiles::{Precompile, RskPrecompiles};
 use crate::state::WorldState;
-use crate::tx::{FeePolicy, TransactionExecutor, TxError};
+use crate::tx::{FeePayment, Inadmissible, TransactionExecutor, TxError};
 
 /// What the lists of a block run on.
 pub(super) struct Run<'a> {
     pub(super) block: &'a RecoveredBlock,
-    pub(super) env: Arc<BlockEnv>,
+    pub(super) env: &'a BlockEnv,
     pub(super) spec: &'a ChainSpec,
     pub(super) precompiles: &'a RskPrecompiles,
     pub(super) ancestors: &'a dyn AncestorProvider,
@@ -47,7 +46,7 @@ struct Range {
     start: usize,
     end: usize,
     gas_limit: u64,
-    fees: FeePolicy,
+    fees: FeePayment,
     /// Runs beside other lists, where the Bridge and REMASC must not be called.
     parallel: bool,
     /// Fees of earlier lists, which the reward transaction finds on REMASC's account.
@@ -65,7 +64,7 @@ impl Run<'_> {
                     start: 0,
                     end: count,
                     gas_limit: self.env.gas_limit,
-                    fees: FeePolicy::Immediate,
+                    fees: FeePayment::AtOnce,
                     parallel: false,
                     fees_before: U256::ZERO,
                 },
@@ -90,7 +89,7 @@ impl Run<'_> {
                 start,
                 end,
                 gas_limit: limits.parallel,
-                fees: FeePolicy::Postponed,
+                fees: FeePayment::Postponed,
                 parallel: true,
                 fees_before: U256::ZERO,
             };
@@ -110,7 +109,7 @@ impl Run<'_> {
             start,
             end: count,
             gas_limit: limits.sequential,
-            fees: FeePolicy::Postponed,
+            fees: FeePayment::Postponed,
             parallel: false,
             fees_before: paid_fees,
         };
@@ -161,35 +160,41 @@ impl Run<'_> {
 
     fn list(&self, state: WorldState, range: Range) -> Result<List, ExecutionError> {
         let block = &self.block.block;
-        let mut executor =
-            TransactionExecutor::new(state, Arc::clone(&self.env), self.precompiles, self.ancestors, range.gas_limit);
+        let mut executor = TransactionExecutor::new(
+            state,
+            self.env,
+            self.precompiles,
+            self.ancestors,
+            range.gas_limit,
+            range.fees,
+        );
         let mut receipts = Vec::with_capacity(range.end - range.start);
-        let (mut gas_used, mut paid_fees) = (0u64, U256::ZERO);
+        let mut paid_fees = U256::ZERO;
         for index in range.start..range.end {
             let transaction = &block.transactions[index];
             let sender = *self.block.senders.get(index).ok_or_else(|| {
-                crate::Fault::Internal(format!("block {} has no sender for transaction {index}", block.number()))
+                Fault::Internal(format!("block {} has no sender for transaction {index}", block.number()))
             })?;
             let is_remasc = block.is_remasc(index);
             let postponed = range.fees_before.saturating_add(paid_fees);
-            if is_remasc && matches!(range.fees, FeePolicy::Postponed) && !postponed.is_zero() {
+            if is_remasc && range.fees == FeePayment::Postponed && !postponed.is_zero() {
                 executor.state_mut().add_balance(REMASC_ADDRESS, postponed)?;
             }
             let outcome = executor
-                .execute(transaction, sender, index as u32, range.fees)
+                .execute(transaction, sender, index as u32)
                 .map_err(|error| self.refuse(index, error))?;
             if range.parallel {
                 self.check_calls(index, &outcome.precompiles_called)?;
             }
-            gas_used = gas_used.saturating_add(outcome.gas_used);
             paid_fees = paid_fees.saturating_add(outcome.paid_fee);
-            receipts.push(Receipt::new(outcome.success, gas_used, outcome.gas_used, outcome.logs));
+            receipts.push(Receipt::new(outcome.success, outcome.cumulative_gas, outcome.gas_used, outcome.logs));
         }
+        let gas_used = executor.gas_used();
         Ok(List { state: executor.into_state(), receipts, gas_used, paid_fees })
     }
 
     /// The Bridge and REMASC may only be called in the sequential list.
-    fn check_calls(&self, index: usize, called: &[rhizome_primitives::Address]) -> Result<(), ExecutionError> {
+    fn check_calls(&self, index: usize, called: &[Address]) -> Result<(), ExecutionError> {
         let sequential_only =
             |address: &&_| Precompile::at(address, self.env.activations).is_some_and(Precompile::is_sequential_only);
         match called.iter().find(sequential_only) {
@@ -211,11 +216,19 @@ impl Run<'_> {
             other => violation_at(
                 &self.block.block,
                 index,
-                other.rule(),
+                rule_of(&other),
                 "a transaction that may be in the block".to_owned(),
                 other.to_string(),
             )
             .into(),
         }
+    }
+}
+
+/// The rule that refuses a transaction: nonces have a rule of their own in rskj, the rest is the executor's.
+fn rule_of(error: &TxError) -> &'static str {
+    match error {
+        TxError::Inadmissible(Inadmissible::Nonce { .. }) => "BlockTxsValidationRule",
+        _ => "TransactionExecutor",
     }
 }

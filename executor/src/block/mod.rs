@@ -82,10 +82,10 @@ impl BlockExecutor {
         ancestors: &dyn AncestorProvider,
     ) -> Result<ExecutionOutcome, ExecutionError> {
         let header = &block.block.header;
-        let env = Arc::new(self.block_env(header)?);
+        let env = self.block_env(header)?;
         let mut state = WorldState::new(parent_state.clone(), Arc::clone(&self.codes));
         setup_precompiles(&self.spec, header.number, &mut state)?;
-        let run = lists::Run { block, env, spec: &self.spec, precompiles: &self.precompiles, ancestors };
+        let run = lists::Run { block, env: &env, spec: &self.spec, precompiles: &self.precompiles, ancestors };
         let mut done = run.execute(state)?;
         supply::check(header.number, &mut done.state)?;
         let logs_bloom = done.receipts.iter().fold(Bloom::ZERO, |bloom, receipt| bloom | receipt.bloom);

@@ -1,0 +1,96 @@
+//! The net effect of a state, and how a child's effect is laid over its parent's.
+
+use rhizome_primitives::Bytes;
+use rhizome_trie::{ChangeSet, TrieKey};
+
+use super::account::{Contents, Slot};
+use super::{Location, WorldState};
+
+impl Contents {
+    /// Keeps the marks of the accesses that `other` has.
+    pub(super) fn inherit_accesses(&mut self, other: &Self) {
+        fn inherit<T, U>(to: &mut Slot<T>, from: &Slot<U>) {
+            if from.is_read() {
+                to.mark_read();
+            }
+            if from.is_written() {
+                to.mark_written();
+            }
+        }
+        inherit(&mut self.record, &other.record);
+        inherit(&mut self.code, &other.code);
+        inherit(&mut self.marker, &other.marker);
+        for (key, cell) in &other.cells {
+            if cell.is_read() || cell.is_written() {
+                inherit(self.cells.entry(*key).or_default(), cell);
+            }
+        }
+    }
+
+    /// Lays a child's changes over these.
+    pub(super) fn merge(&mut self, child: Self) {
+        if child.deleted {
+            let mut empty = Self::after_delete();
+            empty.inherit_accesses(self);
+            *self = empty;
+        }
+        if child.record.is_dirty() {
+            self.record.write(child.record.value);
+        }
+        if child.code.is_dirty() {
+            self.code.write(child.code.value);
+        }
+        if child.marker.is_dirty() {
+            self.marker.write(child.marker.value);
+        }
+        for (key, cell) in child.cells {
+            if cell.is_dirty() {
+                self.cells.entry(key).or_default().write(cell.value);
+            }
+        }
+    }
+}
+
+impl WorldState {
+    /// The net effect on the parent trie: first whole accounts that go, then the keys that get or lose a value, both sorted.
+    pub fn changes(&self) -> ChangeSet {
+        let mut deletes = Vec::new();
+        let mut puts: Vec<(TrieKey, Option<Bytes>)> = Vec::new();
+        for account in &self.accounts {
+            let (keys, contents) = (&account.keys, &account.contents);
+            if contents.deleted {
+                deletes.push(keys.account().clone());
+            }
+            if contents.record.is_dirty() {
+                let value = contents.record.value.as_ref().map(|record| record.encode().into());
+                puts.push((keys.account().clone(), value));
+            }
+            if contents.code.is_dirty() {
+                let value = contents.code.value.as_ref().map(|code| code.bytes().clone());
+                puts.push((keys.code(), value));
+            }
+            if contents.marker.is_dirty() {
+                let value = contents.marker.value.then(|| Bytes::from_static(&[1]));
+                puts.push((keys.storage_marker(), value));
+            }
+            for (key, cell) in &contents.cells {
+                if cell.is_dirty() {
+                    puts.push((keys.storage(&(*key).into()), cell.value.to_bytes()));
+                }
+            }
+        }
+        ChangeSet::from_parts(deletes, puts)
+    }
+
+    /// The accounts whose record changed or that were deleted, sorted; for checks over balances.
+    pub fn changed_accounts(&self) -> Vec<Location> {
+        let mut changed: Vec<_> = self
+            .accounts
+            .iter()
+            .filter(|account| account.contents.deleted || account.contents.record.is_dirty())
+            .map(|account| account.location)
+            .collect();
+        changed.sort_unstable();
+        changed
+    }
+}

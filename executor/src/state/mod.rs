@@ -1,0 +1,546 @@
+//! The state of the block under execution: what the parent state holds, and every change since.
+//!
+//! Grain: one trie key, that is an account's record (nonce, balance, flags), its code, its contract marker, one storage cell.
+//!
+//! Invariants:
+//! - Reads go to the parent [`Trie`] once for each key; a missing trie node is a [`Fault`], never an absent key.
+//! - Nothing is written to the trie here. [`WorldState::changes`] is the net effect, sorted by trie key, so that no order of
+//!   hash maps can be seen from outside.
+//! - Inside a [`Checkpoint`] each change leaves its inverse in the undo log; a revert costs what was changed since.
+//! - Each access marks its key as read or written, also in frames that are reverted later (RSKIP-144); only
+//!   [`WorldState::clear_accesses`] takes marks away.
+//!
+//! Operations have the names and the exact sequence of key accesses of rskj's `MutableRepository`.
+
+mod access;
+mod account;
+mod changes;
+mod code;
+
+use std::sync::Arc;
+
+use rhizome_primitives::map::{HashMap, HashSet};
+use rhizome_primitives::account::AccountState;
+use rhizome_primitives::receipt::Log;
+use rhizome_primitives::{Address, B256, Bytes, KECCAK_EMPTY, U256};
+use rhizome_trie::Trie;
+
+use crate::error::Fault;
+use account::{Account, Contents, Slot, cell_word};
+
+pub use access::{AccessConflict, AccessedKey};
+pub use account::{CellValue, Location};
+pub use code::{Code, CodeCache, JumpMap};
+
+/// A place in the undo log to which the state can go back.
+#[derive(Debug)]
+#[must_use = "a checkpoint is either committed or reverted"]
+pub struct Checkpoint {
+    undo: usize,
+}
+
+/// An account of one [`WorldState`], found already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AccountRef(u32);
+
+/// Whether a balance, which is signed, covers an amount, which is not.
+pub fn covers(balance: U256, amount: U256) -> bool {
+    !balance.bit(255) && balance >= amount
+}
+
+/// The inverse of one change.
+#[derive(Debug)]
+enum Undo {
+    Record(u32, Slot<Option<AccountState>>),
+    Code(u32, Slot<Option<Arc<Code>>>),
+    Marker(u32, Slot<bool>),
+    Cell(u32, U256, Slot<CellValue>),
+    Delete(u32, Box<Contents>),
+    Transient(Address, U256, U256),
+}
+
+/// The state of a block, or of one of its parallel lists, under execution.
+#[derive(Debug)]
+pub struct WorldState {
+    parent: Trie,
+    codes: Arc<CodeCache>,
+    index: HashMap<Location, u32>,
+    accounts: Vec<Account>,
+    undo: Vec<Undo>,
+    /// Open checkpoints; without any, changes leave no inverse.
+    open: usize,
+    logs: Vec<Log>,
+    transient: HashMap<(Address, U256), U256>,
+    destroyed: HashSet<Address>,
+}
+
+impl WorldState {
+    /// The state of a trie, with nothing changed. `codes` is shared between blocks.
+    pub fn new(parent: Trie, codes: Arc<CodeCache>) -> Self {
+        Self {
+            parent,
+            codes,
+            index: HashMap::default(),
+            accounts: Vec::new(),
+            undo: Vec::new(),
+            open: 0,
+            logs: Vec::new(),
+            transient: HashMap::default(),
+            destroyed: HashSet::default(),
+        }
+    }
+
+    /// The trie below.
+    pub fn parent(&self) -> &Trie {
+        &self.parent
+    }
+
+    /// The position of an account, adding it if it was never asked for.
+    fn at(&mut self, location: Location) -> u32 {
+        let next = self.accounts.len() as u32;
+        let accounts = &mut self.accounts;
+        *self.index.entry(location).or_insert_with(|| {
+            accounts.push(Account::new(location));
+            next
+        })
+    }
+
+    /// A handle on an account for accesses in quick succession. Touches no key.
+    pub(crate) fn locate(&mut self, location: impl Into<Location>) -> AccountRef {
+        AccountRef(self.at(location.into()))
+    }
+
+    /// The account's record; counts as a read of the account key.
+    fn record(&mut self, at: u32) -> Result<&Option<AccountState>, Fault> {
+        let account = &mut self.accounts[at as usize];
+        let record = &mut account.contents.record;
+        record.mark_read();
+        if !record.is_loaded() {
+            let value = if account.contents.detached { None } else { self.parent.get(account.keys.account())? };
+            let decoded = match value {
+                None => None,
+                Some(bytes) => Some(AccountState::decode(&bytes).map_err(|_| Fault::CorruptState {
+                    what: "record",
+                    account: account.location.to_string(),
+                })?),
+            };
+            record.load(decoded);
+        }
+        Ok(&record.value)
+    }
+
+    /// Writes the record.
+    fn put_record(&mut self, at: u32, value: AccountState) {
+        let previous = self.accounts[at as usize].contents.record.write(Some(value));
+        if self.open > 0 {
+            self.undo.push(Undo::Record(at, previous));
+        }
+    }
+
+    /// The record, created first if it is absent (`MutableRepository.getAccountStateOrCreateNew`).
+    fn record_or_new(&mut self, at: u32) -> Result<AccountState, Fault> {
+        if let Some(record) = self.record(at)? {
+            return Ok(*record);
+        }
+        self.put_record(at, AccountState::default());
+        Ok(AccountState::default())
+    }
+
+    /// Whether the account exists, that is, has a record.
+    pub fn exists(&mut self, location: impl Into<Location>) -> Result<bool, Fault> {
+        let at = self.at(location.into());
+        Ok(self.record(at)?.is_some())
+    }
+
+    /// The account's record, if it exists.
+    pub fn account(&mut self, location: impl Into<Location>) -> Result<Option<AccountState>, Fault> {
+        let at = self.at(location.into());
+        Ok(*self.record(at)?)
+    }
+
+    /// Writes an empty record, over an existing one too (`Repository.createAccount`). With `keep_balance` an existing balance
+    /// is carried over.
+    pub fn create_account(&mut self, location: impl Into<Location>, keep_balance: bool) -> Result<(), Fault> {
+        let at = self.at(location.into());
+        let mut fresh = AccountState::default();
+        if keep_balance && let Some(record) = self.record(at)? {
+            fresh.balance = record.balance;
+        }
+        self.put_record(at, fresh);
+        Ok(())
+    }
+
+    /// The balance in wei; zero for an absent account.
+    pub fn balance(&mut self, location: impl Into<Location>) -> Result<U256, Fault> {
+        let at = self.at(location.into());
+        Ok(self.record(at)?.as_ref().map_or(U256::ZERO, |record| record.balance))
+    }
+
+    /// Adds to the balance; creates an absent account, also when the amount is zero. Returns the new balance.
+    pub fn add_balance(&mut self, location: impl Into<Location>, amount: U256) -> Result<U256, Fault> {
+        let at = self.at(location.into());
+        self.change_balance(at, amount)
+    }
+
+    /// Takes from the balance; creates an absent account, also when the amount is zero.
+    ///
+    /// Whether the balance suffices is for the caller to check ([`covers`]): it may fall below zero, as it may in rskj.
+    pub fn sub_balance(&mut self, location: impl Into<Location>, amount: U256) -> Result<(), Fault> {
+        let at = self.at(location.into());
+        self.change_balance(at, amount.wrapping_neg()).map(drop)
+    }
+
+    /// Adds a signed amount to a signed balance, both in two's complement.
+    fn change_balance(&mut self, at: u32, amount: U256) -> Result<U256, Fault> {
+        let mut record = self.record_or_new(at)?;
+        if !amount.is_zero() {
+            record.balance = record.balance.wrapping_add(amount);
+            self.put_record(at, record);
+        }
+        Ok(record.balance)
+    }
+
+    /// Moves an amount; creates both accounts where they are absent, also when the amount is zero.
+    pub fn transfer(
+        &mut self,
+        from: impl Into<Location>,
+        to: impl Into<Location>,
+        amount: U256,
+    ) -> Result<(), Fault> {
+        self.sub_balance(from, amount)?;
+        self.add_balance(to, amount)?;
+        Ok(())
+    }
+
+    /// The nonce; zero for an absent account.
+    pub fn nonce(&mut self, location: impl Into<Location>) -> Result<U256, Fault> {
+        let at = self.at(location.into());
+        Ok(self.record(at)?.as_ref().map_or(U256::ZERO, |record| record.nonce))
+    }
+
+    /// Adds one to the nonce; creates an absent account.
+    pub fn increase_nonce(&mut self, location: impl Into<Location>) -> Result<(), Fault> {
+        let at = self.at(location.into());
+        let mut record = self.record_or_new(at)?;
+        record.nonce = record.nonce.wrapping_add(U256::ONE);
+        self.put_record(at, record);
+        Ok(())
+    }
+
+    /// Sets the nonce; creates an absent account.
+    pub fn set_nonce(&mut self, location: impl Into<Location>, nonce: U256) -> Result<(), Fault> {
+        let at = self.at(location.into());
+        let mut record = self.record_or_new(at)?;
+        record.nonce = nonce;
+        self.put_record(at, record);
+        Ok(())
+    }
+
+    /// The code under the account's code key; counts as a read of it.
+    fn code_at(&mut self, at: u32) -> Result<&Option<Arc<Code>>, Fault> {
+        let account = &mut self.accounts[at as usize];
+        let slot = &mut account.contents.code;
+        slot.mark_read();
+        if !slot.is_loaded() {
+            let value = if account.contents.detached {
+                None
+            } else {
+                let key = account.keys.code();
+                match self.parent.value_hash(&key)? {
+                    None => None,
+                    Some(hash) => match self.codes.get(&hash) {
+                        Some(code) => Some(code),
+                        None => self.parent.get(&key)?.map(|bytes| {
+                            let code = Arc::new(Code::with_hash(bytes, hash));
+                            self.codes.insert(hash, Arc::clone(&code));
+                            code
+                        }),
+                    },
+                }
+            };
+            slot.load(value);
+        }
+        Ok(&slot.value)
+    }
+
+    /// The code of an account; `None` where there is no account, or no code, or the account hibernates.
+    pub fn code(&mut self, location: impl Into<Location>) -> Result<Option<Arc<Code>>, Fault> {
+        let at = self.at(location.into());
+        match self.record(at)? {
+            Some(record) if !record.is_hibernated() => Ok(self.code_at(at)?.clone()),
+            _ => Ok(None),
+        }
+    }
+
+    /// The length of the code in bytes, without an account zero.
+    pub fn code_len(&mut self, location: impl Into<Location>) -> Result<usize, Fault> {
+        Ok(self.code(location)?.map_or(0, |code| code.len()))
+    }
+
+    /// The hash that EXTCODEHASH gives: zero without an account, that of the empty string for what is no contract.
+    ///
+    /// A contract without code has the hash of the empty string from RSKIP-169 on (`standard`), zero before.
+    pub fn code_hash(&mut self, location: impl Into<Location>, standard: bool) -> Result<B256, Fault> {
+        let at = self.at(location.into());
+        if self.record(at)?.is_none() {
+            return Ok(B256::ZERO);
+        }
+        if !self.marker(at)? {
+            return Ok(KECCAK_EMPTY);
+        }
+        Ok(match self.code_at(at)? {
+            Some(code) => code.hash(),
+            None if standard => KECCAK_EMPTY,
+            None => B256::ZERO,
+        })
+    }
+
+    /// Stores code; creates an absent account unless the code is empty. Empty code stores nothing, and removes what was there.
+    pub fn save_code(&mut self, location: impl Into<Location>, code: Bytes) -> Result<(), Fault> {
+        let at = self.at(location.into());
+        let value = (!code.is_empty()).then(|| Arc::new(Code::new(code)));
+        let is_some = value.is_some();
+        let previous = self.accounts[at as usize].contents.code.write(value);
+        if self.open > 0 {
+            self.undo.push(Undo::Code(at, previous));
+        }
+        if is_some && self.record(at)?.is_none() {
+            self.put_record(at, AccountState::default());
+        }
+        Ok(())
+    }
+
+    fn marker(&mut self, at: u32) -> Result<bool, Fault> {
+        let account = &mut self.accounts[at as usize];
+        let slot = &mut account.contents.marker;
+        slot.mark_read();
+        if !slot.is_loaded() {
+            let found = !account.contents.detached && self.parent.get(&account.keys.storage_marker())?.is_some();
+            slot.load(found);
+        }
+        Ok(slot.value)
+    }
+
+    /// Whether the account is marked as a contract. The marker is not the code.
+    pub fn is_contract(&mut self, location: impl Into<Location>) -> Result<bool, Fault> {
+        let at = self.at(location.into());
+        self.marker(at)
+    }
+
+    /// Marks the account as a contract. Creates no account.
+    pub fn setup_contract(&mut self, location: impl Into<Location>) {
+        let at = self.at(location.into());
+        let previous = self.accounts[at as usize].contents.marker.write(true);
+        if self.open > 0 {
+            self.undo.push(Undo::Marker(at, previous));
+        }
+    }
+
+    /// A storage cell under its key as a word; counts as a read of the cell.
+    fn cell_at(&mut self, at: u32, key: U256) -> Result<&CellValue, Fault> {
+        let account = &mut self.accounts[at as usize];
+        let contents = &mut account.contents;
+        let slot = contents.cells.entry(key).or_default();
+        slot.mark_read();
+        if !slot.is_loaded() {
+            let value = if contents.detached {
+                None
+            } else {
+                self.parent.get(&account.keys.storage(&B256::from(key)))?
+            };
+            slot.load(CellValue::bytes(value));
+        }
+        Ok(&slot.value)
+    }
+
+    fn put_cell(&mut self, at: u32, key: U256, value: CellValue) -> Result<(), Fault> {
+        if self.record(at)?.is_none() {
+            self.put_record(at, AccountState::default());
+            let previous = self.accounts[at as usize].contents.marker.write(true);
+            if self.open > 0 {
+                self.undo.push(Undo::Marker(at, previous));
+            }
+        }
+        let previous = self.accounts[at as usize].contents.cells.entry(key).or_default().write(value);
+        if self.open > 0 {
+            self.undo.push(Undo::Cell(at, key, previous));
+        }
+        Ok(())
+    }
+
+    /// The stored bytes of a cell (`getStorageBytes`).
+    pub fn cell(&mut self, location: impl Into<Location>, key: &B256) -> Result<Option<Bytes>, Fault> {
+        let at = self.at(location.into());
+        Ok(self.cell_at(at, cell_word(key))?.to_bytes())
+    }
+
+    /// Stores the bytes of a cell (`addStorageBytes`); `None` and no bytes delete it. An absent account is created and marked.
+    pub fn set_cell(&mut self, location: impl Into<Location>, key: &B256, value: Option<Bytes>) -> Result<(), Fault> {
+        let at = self.at(location.into());
+        self.put_cell(at, cell_word(key), CellValue::bytes(value))
+    }
+
+    /// The value of a cell, read as a contract does (`getStorageValue`).
+    pub fn storage(&mut self, address: Address, key: U256) -> Result<&CellValue, Fault> {
+        let at = self.at(address.into());
+        self.cell_at(at, key)
+    }
+
+    /// Stores a word in a cell (`addStorageRow`); zero deletes it. An absent account is created and marked.
+    pub fn set_storage(&mut self, address: Address, key: U256, value: U256) -> Result<(), Fault> {
+        let at = self.at(address.into());
+        self.put_cell(at, key, CellValue::word(value))
+    }
+
+    /// [`Self::storage`] of a located account.
+    pub(crate) fn storage_of(&mut self, account: AccountRef, key: U256) -> Result<&CellValue, Fault> {
+        self.cell_at(account.0, key)
+    }
+
+    /// [`Self::set_storage`] of a located account.
+    pub(crate) fn set_storage_of(&mut self, account: AccountRef, key: U256, value: U256) -> Result<(), Fault> {
+        self.put_cell(account.0, key, CellValue::word(value))
+    }
+
+    /// Deletes the account with its code and storage. What is written to it afterwards stays.
+    ///
+    /// Only the account key counts as written.
+    pub fn delete(&mut self, location: impl Into<Location>) {
+        let at = self.at(location.into());
+        let contents = &mut self.accounts[at as usize].contents;
+        let mut empty = Contents::after_delete();
+        // The marks of the accesses so far stay: they are facts of the list, not of the account.
+        empty.inherit_accesses(contents);
+        empty.record.mark_written();
+        let previous = std::mem::replace(contents, empty);
+        if self.open > 0 {
+            self.undo.push(Undo::Delete(at, Box::new(previous)));
+        }
+    }
+
+    /// The word in transient storage (RSKIP-446).
+    pub fn transient(&self, address: Address, key: U256) -> U256 {
+        self.transient.get(&(address, key)).copied().unwrap_or_default()
+    }
+
+    /// Sets a word of transient storage.
+    pub fn set_transient(&mut self, address: Address, key: U256, value: U256) {
+        let previous = self.transient.insert((address, key), value).unwrap_or_default();
+        if self.open > 0 {
+            self.undo.push(Undo::Transient(address, key, previous));
+        }
+    }
+
+    /// Forgets transient storage, as every transaction's end does.
+    pub fn clear_transient(&mut self) {
+        if !self.transient.is_empty() {
+            self.transient.clear();
+        }
+    }
+
+    /// Adds a log of the running transaction.
+    ///
+    /// Logs are not undone with the state: a precompile that fails leaves its logs with the frame that called it. Frames cut
+    /// them with [`WorldState::truncate_logs`].
+    pub fn log(&mut self, log: Log) {
+        self.logs.push(log);
+    }
+
+    /// Logs of the running transaction so far.
+    pub fn logs(&self) -> &[Log] {
+        &self.logs
+    }
+
+    /// Drops the logs from a position on.
+    pub fn truncate_logs(&mut self, len: usize) {
+        self.logs.truncate(len);
+    }
+
+    /// Takes the logs of the transaction that ended.
+    pub fn take_logs(&mut self) -> Vec<Log> {
+        std::mem::take(&mut self.logs)
+    }
+
+    /// Whether an earlier transaction of this block (of this list and of those merged into it) destroyed the contract.
+    pub fn was_destroyed(&self, address: &Address) -> bool {
+        self.destroyed.contains(address)
+    }
+
+    /// Notes a contract that a transaction destroyed, for the transactions after it.
+    pub fn note_destroyed(&mut self, address: Address) {
+        self.destroyed.insert(address);
+    }
+
+    /// Opens a checkpoint. Checkpoints nest and are closed in reverse order.
+    pub fn checkpoint(&mut self) -> Checkpoint {
+        self.open += 1;
+        Checkpoint { undo: self.undo.len() }
+    }
+
+    /// Closes a checkpoint and keeps the changes.
+    pub fn commit(&mut self, checkpoint: Checkpoint) {
+        debug_assert!(checkpoint.undo <= self.undo.len());
+        self.open -= 1;
+        if self.open == 0 {
+            self.undo.clear();
+        }
+    }
+
+    /// Closes a checkpoint and takes its changes back. Accesses still count, logs stay.
+    pub fn revert(&mut self, checkpoint: Checkpoint) {
+        self.open -= 1;
+        while self.undo.len() > checkpoint.undo {
+            let Some(undo) = self.undo.pop() else { break };
+            match undo {
+                Undo::Record(at, slot) => self.accounts[at as usize].contents.record.restore(slot),
+                Undo::Code(at, slot) => self.accounts[at as usize].contents.code.restore(slot),
+                Undo::Marker(at, slot) => self.accounts[at as usize].contents.marker.restore(slot),
+                Undo::Cell(at, key, slot) => {
+                    self.accounts[at as usize].contents.cells.entry(key).or_default().restore(slot);
+                }
+                Undo::Delete(at, contents) => {
+                    let account = &mut self.accounts[at as usize];
+                    let accessed = std::mem::replace(&mut account.contents, *contents);
+                    account.contents.inherit_accesses(&accessed);
+                }
+                Undo::Transient(address, key, value) => {
+                    self.transient.insert((address, key), value);
+                }
+            }
+        }
+    }
+
+    /// A state on top of this one, for a parallel list: it sees everything this one has now, and keeps its changes, its
+    /// accesses, its logs and its destroyed contracts to itself.
+    pub fn child(&self) -> Self {
+        Self {
+            parent: self.parent.clone(),
+            codes: Arc::clone(&self.codes),
+            index: self.index.clone(),
+            accounts: self
+                .accounts
+                .iter()
+                .map(|account| Account {
+                    location: account.location,
+                    keys: account.keys.clone(),
+                    contents: account.contents.as_parent(),
+                })
+                .collect(),
+            undo: Vec::new(),
+            open: 0,
+            logs: Vec::new(),
+            transient: HashMap::default(),
+            destroyed: HashSet::default(),
+        }
+    }
+
+    /// Applies the changes of a child, and adds its destroyed contracts to this state's. The child's accesses are dropped.
+    pub fn merge(&mut self, child: Self) {
+        debug_assert_eq!(self.open, 0, "a merge is never undone");
+        for account in child.accounts {
+            let at = self.at(account.location);
+            self.accounts[at as usize].contents.merge(account.contents);
+        }
+        self.destroyed.extend(child.destroyed);
+    }
+}

@@ -11,6 +11,7 @@ mod fingerprint;
 mod genesis;
 mod genesis_file;
 mod json;
+mod layout;
 mod network;
 mod rskip;
 mod spec;

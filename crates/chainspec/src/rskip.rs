@@ -245,12 +245,14 @@ rskips! {
 }
 
 impl Rskip {
+    /// The rule with this configuration key.
     pub fn from_key(key: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|rule| rule.key() == key)
     }
 }
 
 impl NetworkUpgrade {
+    /// The upgrade with this configuration key.
     pub fn from_key(key: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|upgrade| upgrade.key() == key)
     }

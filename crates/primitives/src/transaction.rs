@@ -257,8 +257,7 @@ impl Transaction {
     /// (`acceptTransactionSignature`). The REMASC transaction is exempt by its position, which is for the caller to know.
     pub fn accepts_signature(&self, chain_id: u8) -> bool {
         self.fields.signature.is_some_and(|signature| signature.has_valid_components() && signature.has_low_s())
-            && matches!(self.fields.chain_id, 0) | (self.fields.chain_id == chain_id)
-            && self.wide.is_none()
+            && (self.fields.chain_id == 0 || self.fields.chain_id == chain_id)
     }
 
     /// True when no field is longer than a word and, unless unsigned, a signer exists (`Transaction.verify`); price and value

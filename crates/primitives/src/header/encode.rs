@@ -216,13 +216,13 @@ impl HeaderFields {
         if !self.has_fork_detection_data() {
             return Ok(None);
         }
-        self.fork_detection_data_behind(&self.base_hash_for_merged_mining()?).map(Some)
+        match self.fork_detection_data {
+            Some(data) => Ok(Some(data)),
+            None => self.fork_detection_data_behind(&self.base_hash_for_merged_mining()?).map(Some),
+        }
     }
 
     fn fork_detection_data_behind(&self, hash: &B256) -> Result<[u8; FORK_DETECTION_LENGTH], MergedMiningError> {
-        if let Some(data) = self.fork_detection_data {
-            return Ok(data);
-        }
         let mut tag = [0; RSK_TAG.len() + MERGED_MINING_PREFIX_LENGTH];
         tag[..RSK_TAG.len()].copy_from_slice(RSK_TAG);
         tag[RSK_TAG.len()..].copy_from_slice(&hash[..MERGED_MINING_PREFIX_LENGTH]);
@@ -242,7 +242,10 @@ impl HeaderFields {
     pub fn hash_for_merged_mining(&self) -> Result<B256, MergedMiningError> {
         let mut hash = self.base_hash_for_merged_mining()?;
         if self.has_fork_detection_data() {
-            let data = self.fork_detection_data_behind(&hash)?;
+            let data = match self.fork_detection_data {
+                Some(data) => data,
+                None => self.fork_detection_data_behind(&hash)?,
+            };
             hash[MERGED_MINING_PREFIX_LENGTH..].copy_from_slice(&data);
         }
         Ok(hash)

@@ -99,7 +99,7 @@ impl<D: Digest> FlatDb<D> {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.unwrap_or(Error::NotFound { path: directory.to_owned() }))
+        Err(last.unwrap_or_else(|| Error::NotFound { path: directory.to_owned() }))
     }
 
     fn assemble(
@@ -211,7 +211,7 @@ impl<D: Digest> FlatDb<D> {
             }
             let digest = D::digest(record);
             if digest == *key {
-                self.verified.set(slot.offset());
+                self.mark_verified(slot.offset(), record);
                 return Ok(Some(record));
             }
             if !index.belongs(&digest, position, slot) {
@@ -227,6 +227,13 @@ impl<D: Digest> FlatDb<D> {
             VerifyPolicy::Always => false,
             VerifyPolicy::First => record.len() as u64 >= VERIFIED_GRAIN && self.verified.get(offset),
             VerifyPolicy::Never => true,
+        }
+    }
+
+    fn mark_verified(&self, offset: u64, record: &[u8]) {
+        // A bit set for a short record would speak for its neighbour too.
+        if self.verify == VerifyPolicy::First && record.len() as u64 >= VERIFIED_GRAIN {
+            self.verified.set(offset);
         }
     }
 
@@ -316,7 +323,7 @@ impl<D: Digest> FlatDb<D> {
                 index.publish(key, offset, |other| Ok(self.heap.record(other, self.heap.end())? == *record))?;
             if published {
                 self.written.fetch_add(1, Ordering::Relaxed);
-                self.verified.set(offset);
+                self.mark_verified(offset, record);
             }
         }
         Ok(())
@@ -379,7 +386,8 @@ impl<D: Digest> FlatDb<D> {
         }
         self.flush_files(&checkpoint, &index).inspect_err(|_| self.poisoned.store(true, Ordering::Release))?;
         if checkpoint.generation != durable.generation {
-            remove_other_indexes(&*self.disk, &self.directory, checkpoint.generation)?;
+            // A file that stays behind costs space only; the next opening removes it.
+            remove_other_indexes(&*self.disk, &self.directory, checkpoint.generation).ok();
         }
         *durable = checkpoint;
         Ok(())
@@ -424,6 +432,15 @@ impl<D: Digest> FlatDb<D> {
 
     pub(crate) fn heap(&self) -> &Heap {
         &self.heap
+    }
+}
+
+impl<D> Drop for FlatDb<D> {
+    /// Gives back the space that the heap had in advance. What was not flushed is cut at the next opening.
+    fn drop(&mut self) {
+        if self.read_only_end.is_none() && !self.poisoned.load(Ordering::Acquire) {
+            self.heap.file.set_len(self.heap.end()).ok();
+        }
     }
 }
 
@@ -531,10 +548,10 @@ fn open_index<D: Digest>(disk: &dyn Disk, directory: &Path, checkpoint: &Checkpo
         return Err(Error::Corrupt { path: directory.join("checkpoint"), offset: 0, problem });
     }
     let path = directory.join(index::file_name(checkpoint.generation));
-    if let Ok(index) = map_index::<D>(disk, &path, checkpoint, true) {
-        if index.scan(checkpoint.heap_end, true) == checkpoint.sums {
-            return Ok(index);
-        }
+    if let Ok(index) = map_index::<D>(disk, &path, checkpoint, true)
+        && index.scan(checkpoint.heap_end, true) == checkpoint.sums
+    {
+        return Ok(index);
     }
     let next = (checkpoint.store, checkpoint.generation + 1, checkpoint.bits);
     let index = build_index::<D>(disk, directory, next, heap)?;

@@ -1,0 +1,269 @@
+//! The store as its users see it: reads, batches, reopening, growth, locks, threads, and a model to compare with.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::{Clustered, Sha, keyed, put, record, small};
+use proptest::prelude::*;
+use rhizome_flatdb::{Digest, Error, FlatDb, Key, Options, VerifyPolicy};
+
+const POLICIES: [VerifyPolicy; 3] = [VerifyPolicy::Always, VerifyPolicy::First, VerifyPolicy::Never];
+
+fn check<D: Digest>(db: &FlatDb<D>, records: &[(Key, Vec<u8>)]) {
+    for (key, record) in records {
+        assert_eq!(db.get(key).unwrap(), Some(record.as_slice()));
+        assert_eq!(db.get_known(key).unwrap(), Some(record.as_slice()));
+    }
+    let keys: Vec<Key> = records.iter().map(|(key, _)| *key).collect();
+    let many = db.get_many(&keys).unwrap();
+    assert!(many.iter().zip(records).all(|(got, (_, record))| *got == Some(record.as_slice())));
+    assert_eq!(db.get_many_known(&keys).unwrap(), many);
+}
+
+fn write_reopen_read<D: Digest>(verify: VerifyPolicy) {
+    let directory = tempfile::tempdir().unwrap();
+    let records = keyed::<D>(0..2000);
+    {
+        let db: FlatDb<D> = small().verify(verify).open(directory.path()).unwrap();
+        for batch in records.chunks(300) {
+            put(&db, batch).unwrap();
+            check(&db, batch);
+        }
+        db.flush().unwrap();
+        assert!(db.stats().generation > 0, "the index never grew");
+    }
+    let db: FlatDb<D> = Options::default().create(false).verify(verify).open(directory.path()).unwrap();
+    check(&db, &records);
+    let distinct: BTreeSet<&Key> = records.iter().map(|(key, _)| key).collect();
+    assert_eq!(db.stats().records, distinct.len() as u64);
+    let verification = db.verify(|done, total| assert!(done < total)).unwrap();
+    assert_eq!(verification.records, distinct.len() as u64);
+    assert_eq!(verification.twice, 0);
+    assert_eq!(db.iter().count(), distinct.len());
+}
+
+#[test]
+fn what_was_written_is_read_under_every_policy() {
+    for verify in POLICIES {
+        write_reopen_read::<Sha>(verify);
+    }
+}
+
+#[test]
+fn keys_that_slots_cannot_tell_apart_are_told_apart() {
+    for verify in POLICIES {
+        write_reopen_read::<Clustered>(verify);
+    }
+}
+
+#[test]
+fn an_absent_key_is_absent_whatever_its_tag() {
+    let directory = tempfile::tempdir().unwrap();
+    let db: FlatDb<Clustered> = small().open(directory.path()).unwrap();
+    put(&db, &keyed::<Clustered>(0..300)).unwrap();
+    for (key, _) in keyed::<Clustered>(300..600) {
+        assert_eq!(db.get(&key).unwrap(), None);
+    }
+}
+
+#[test]
+fn writing_again_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let db: FlatDb<Sha> = small().open(directory.path()).unwrap();
+    let records = keyed::<Sha>(0..500);
+    put(&db, &records).unwrap();
+    let before = db.stats();
+    put(&db, &records).unwrap();
+    let twice: Vec<_> = keyed::<Sha>(500..501).into_iter().cycle().take(3).collect();
+    put(&db, &twice).unwrap();
+    let after = db.stats();
+    assert_eq!(after.records, before.records + 1);
+    assert_eq!(after.duplicates, 502);
+    assert_eq!(db.iter().count() as u64, after.records);
+}
+
+#[test]
+fn records_lie_in_the_order_they_were_given() {
+    let directory = tempfile::tempdir().unwrap();
+    let db: FlatDb<Sha> = small().open(directory.path()).unwrap();
+    let records = keyed::<Sha>(0..500);
+    put(&db, &records).unwrap();
+    let order: Vec<Vec<u8>> = db.iter().map(|found| found.unwrap().1.to_vec()).collect();
+    assert_eq!(order, records.into_iter().map(|(_, record)| record).collect::<Vec<_>>());
+}
+
+#[test]
+fn only_a_checkpoint_makes_a_batch_real() {
+    let directory = tempfile::tempdir().unwrap();
+    let (first, second) = (keyed::<Sha>(0..400), keyed::<Sha>(400..900));
+    {
+        let db: FlatDb<Sha> = small().open(directory.path()).unwrap();
+        put(&db, &first).unwrap();
+        db.flush().unwrap();
+        put(&db, &second).unwrap();
+    }
+    let db: FlatDb<Sha> = small().open(directory.path()).unwrap();
+    check(&db, &first);
+    assert!(second.iter().all(|(key, _)| db.get(key).unwrap().is_none()));
+    put(&db, &second).unwrap();
+    db.flush().unwrap();
+    check(&db, &first);
+    check(&db, &second);
+}
+
+#[test]
+fn a_second_writer_and_a_wrong_digest_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = small().create(false).open::<Sha>(directory.path());
+    assert!(matches!(missing, Err(Error::NotFound { .. })));
+    let db: FlatDb<Sha> = small().open(directory.path()).unwrap();
+    assert!(matches!(small().open::<Sha>(directory.path()), Err(Error::InUse { .. })));
+    drop(db);
+    let error = small().open::<Clustered>(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("expected digest cluster, got digest sha-256"), "{error}");
+}
+
+#[test]
+fn a_reader_beside_a_writer_sees_the_last_checkpoint() {
+    let directory = tempfile::tempdir().unwrap();
+    let writer: FlatDb<Sha> = small().open(directory.path()).unwrap();
+    let (first, second) = (keyed::<Sha>(0..500), keyed::<Sha>(500..2000));
+    put(&writer, &first).unwrap();
+    writer.flush().unwrap();
+    put(&writer, &second[..10]).unwrap();
+    let reader = Options::default().open_read_only::<Sha>(directory.path()).unwrap();
+    check(&reader, &first);
+    assert!(second.iter().all(|(key, _)| reader.get(key).unwrap().is_none()));
+    assert!(matches!(put(&reader, &first), Err(Error::ReadOnly)));
+    put(&writer, &second).unwrap();
+    writer.flush().unwrap();
+    check(&reader, &first);
+    let later = Options::default().open_read_only::<Sha>(directory.path()).unwrap();
+    check(&later, &second);
+}
+
+#[test]
+fn empty_records_are_refused_before_anything_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let db: FlatDb<Sha> = small().open(directory.path()).unwrap();
+    let good = record(1);
+    let (good_key, empty_key) = (Sha::digest(&good), Sha::digest(&[]));
+    let refused = db.put_batch([(&good_key, good.as_slice()), (&empty_key, &[][..])]);
+    assert!(matches!(refused, Err(Error::RecordLength { got: 0, .. })));
+    assert_eq!(db.get(&good_key).unwrap(), None);
+    put(&db, &[(good_key, good)]).unwrap();
+}
+
+#[test]
+fn writers_and_readers_work_side_by_side() {
+    let directory = tempfile::tempdir().unwrap();
+    let db: FlatDb<Sha> = small().open(directory.path()).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4_u64)
+            .map(|writer| {
+                let db = &db;
+                scope.spawn(move || {
+                    for batch in 0..40_u64 {
+                        // Half of every batch is what the neighbour writes too.
+                        let start = batch * 100 + writer * 50;
+                        put(db, &keyed::<Sha>(start..start + 100)).unwrap();
+                        if batch % 10 == 0 {
+                            db.flush().unwrap();
+                        }
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Acquire) {
+                    for (key, record) in keyed::<Sha>(0..500) {
+                        assert!(db.get(&key).unwrap().is_none_or(|found| found == record));
+                    }
+                }
+            });
+        }
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        done.store(true, Ordering::Release);
+    });
+    let all = keyed::<Sha>(0..4150);
+    check(&db, &all);
+    db.flush().unwrap();
+    assert_eq!(db.verify(|_, _| ()).unwrap().records, 4150);
+    drop(db);
+    let db: FlatDb<Sha> = small().open(directory.path()).unwrap();
+    check(&db, &all);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(Vec<u64>),
+    Get(u64),
+    Flush,
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => prop::collection::vec(0..300_u64, 0..60).prop_map(Step::Put),
+        4 => (0..300_u64).prop_map(Step::Get),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+fn agrees_with_model<D: Digest>(steps: Vec<Step>, verify: VerifyPolicy) {
+    let directory = tempfile::tempdir().unwrap();
+    let open =
+        || -> FlatDb<D> { Options::default().expected_records(1).verify(verify).open(directory.path()).unwrap() };
+    let mut db = open();
+    let mut model: BTreeMap<Key, Vec<u8>> = BTreeMap::new();
+    let mut durable = model.clone();
+    for step in steps {
+        match step {
+            Step::Put(seeds) => {
+                let batch: Vec<_> = seeds.into_iter().flat_map(|seed| keyed::<D>(seed..seed + 1)).collect();
+                put(&db, &batch).unwrap();
+                model.extend(batch);
+            }
+            Step::Get(seed) => {
+                let key = D::digest(&record(seed));
+                // Without any verification an absent key may be answered with another record; that is the policy's bargain.
+                if verify != VerifyPolicy::Never || model.contains_key(&key) {
+                    assert_eq!(db.get(&key).unwrap(), model.get(&key).map(Vec::as_slice));
+                }
+            }
+            Step::Flush => {
+                db.flush().unwrap();
+                durable.clone_from(&model);
+            }
+            Step::Reopen => {
+                drop(db);
+                db = open();
+                model.clone_from(&durable);
+            }
+        }
+    }
+    let records: Vec<_> = model.into_iter().collect();
+    check(&db, &records);
+    assert_eq!(db.stats().records, records.len() as u64);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_steps_agree_with_a_map(steps in prop::collection::vec(step(), 1..40), policy in 0..3_usize, clustered: bool) {
+        if clustered {
+            agrees_with_model::<Clustered>(steps, POLICIES[policy]);
+        } else {
+            agrees_with_model::<Sha>(steps, POLICIES[policy]);
+        }
+    }
+}

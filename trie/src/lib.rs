@@ -40,6 +40,8 @@ pub mod orchid;
 mod ordered;
 mod prefetch;
 mod proof;
+#[cfg(test)]
+mod properties;
 mod prune;
 mod seal;
 mod store;

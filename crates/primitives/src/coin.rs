@@ -48,10 +48,7 @@ impl Difficulty {
         MinimalBytes::twos_complement(self.0)
     }
 
-    /// The sum.
-    ///
-    /// # Panics
-    /// Never on a real chain: a sum of difficulties stays far below 256 bits; it saturates.
+    /// The sum. It saturates, which no real chain comes near.
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))

@@ -365,7 +365,8 @@ fn chain_id(v: u8) -> u8 {
 const fn real_v(v: u8) -> u8 {
     match v {
         27 | 28 => v,
-        _ => 27 + (v % 2 == 0) as u8,
+        _ if v.is_multiple_of(2) => 28,
+        _ => 27,
     }
 }
 

@@ -276,3 +276,195 @@ impl<'a> Elements<'a> {
         i32::try_from(value).map(i32::unsigned_abs).map_err(|_| DecodeError::OutOfRange { field })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn layout() -> impl Strategy<Value = HeaderLayout> {
+        any::<[bool; 7]>().prop_map(|[umm, rskip92, rskip98, rskip110, rskip144, rskip351, rskip535]| HeaderLayout {
+            umm,
+            rskip92,
+            rskip98,
+            rskip110,
+            rskip144,
+            rskip351,
+            rskip535,
+            short_event_window: false,
+        })
+    }
+
+    prop_compose! {
+        fn fields()(
+            layout in layout(),
+            number in 1u64..i64::MAX as u64,
+            numbers in any::<[u32; 4]>(),
+            coinbase in proptest::option::of(any::<[u8; 20]>()),
+            difficulty in proptest::option::of(any::<[u8; 32]>()),
+            price in proptest::option::of(any::<[u8; 32]>()),
+            gas_limit in proptest::collection::vec(any::<u8>(), 0..10),
+            edges in proptest::collection::vec(any::<i16>(), 0..5),
+            event in proptest::collection::vec(any::<u8>(), 0..130),
+            mined in any::<bool>(),
+        ) -> HeaderFields {
+            let mut fields = HeaderFields::new(number, layout);
+            fields.coinbase = coinbase.map(Address::from);
+            fields.difficulty = difficulty.map(|bytes| Difficulty(U256::from_be_bytes(bytes)));
+            fields.minimum_gas_price = price.map(|bytes| SignedCoin::from_raw(U256::from_be_bytes(bytes)));
+            fields.gas_limit = gas_limit.into();
+            fields.gas_used = u64::from(numbers[0]);
+            fields.timestamp = u64::from(numbers[1]);
+            fields.paid_fees = Coin::from(numbers[2]);
+            fields.uncle_count = numbers[3] >> 1;
+            fields.extra_data = event.clone().into();
+            if layout.has_edges() {
+                fields.extension.set_edges(Some(edges));
+            }
+            if let HeaderExtension::V2 { base_event, .. } = &mut fields.extension {
+                *base_event = Some(event.into());
+            }
+            if mined {
+                fields.mining.btc_header = Bytes::from_static(&[7; BTC_HEADER_LENGTH]);
+                fields.mining.coinbase = Bytes::from_static(&[8; 120]);
+            }
+            fields
+        }
+    }
+
+    /// The full encoding of a plain header with one element replaced.
+    fn with_element(number: u64, index: usize, element: &[u8]) -> Vec<u8> {
+        let encoded = HeaderFields::new(number, HeaderLayout::default()).encode_full();
+        let mut out = Vec::new();
+        rlp::put_list(&mut out, |out| {
+            for (place, item) in rlp::decode_list(&encoded).unwrap().enumerate() {
+                rlp::put_bytes(out, if place == index { element } else { item.unwrap().data() });
+            }
+        });
+        out
+    }
+
+    #[test]
+    fn numbers_above_a_word_are_written_as_received() {
+        let mut wide = vec![1; 40];
+        for index in [7, 13, 14] {
+            let encoded = with_element(5, index, &wide);
+            let header = BlockHeader::decode(&encoded, &HeaderLayout::default()).unwrap();
+            assert!(!header.is_usual());
+            assert_eq!(header.encode_full(), encoded);
+            // Leading zeros go.
+            let padded = with_element(5, index, &[&[0, 0], &wide[..]].concat());
+            let header = BlockHeader::decode(&padded, &HeaderLayout::default()).unwrap();
+            assert_eq!(header.encode_full(), encoded);
+        }
+        wide[0] = 0x80;
+        let encoded = with_element(5, 14, &wide);
+        let header = BlockHeader::decode(&encoded, &HeaderLayout::default()).unwrap();
+        assert_eq!(header.minimum_gas_price, Some(SignedCoin::MIN));
+        assert_eq!(header.encode_full(), encoded);
+        assert!(BlockHeader::decode(&with_element(5, 7, &wide), &HeaderLayout::default()).is_err());
+    }
+
+    #[test]
+    fn hashes_of_odd_length_are_written_as_received() {
+        for index in [0, 1, 3, 4, 5] {
+            let encoded = with_element(5, index, &[1, 2, 3]);
+            let header = BlockHeader::decode(&encoded, &HeaderLayout::default()).unwrap();
+            assert!(!header.is_usual());
+            assert_eq!(header.encode_full(), encoded);
+            let empty = BlockHeader::decode(&with_element(5, index, &[]), &HeaderLayout::default()).unwrap();
+            assert_eq!(empty.is_usual(), index >= 3, "an empty root is the empty trie");
+        }
+    }
+
+    #[test]
+    fn block_zero_is_read_as_genesis() {
+        let layout = HeaderLayout::default();
+        let read = |index, element: &[u8]| BlockHeader::decode(&with_element(0, index, element), &layout);
+        assert_eq!(read(4, &[1; 32]).unwrap().transactions_root, EMPTY_TRIE_HASH);
+        assert_eq!(read(13, &[1]).unwrap().paid_fees, Coin::ZERO);
+        assert_eq!(read(15, &[1]).unwrap().uncle_count, 0);
+        assert_eq!(&read(9, &[0, 0, 5]).unwrap().gas_limit[..], [5]);
+        assert_eq!(&read(9, &[0, 0]).unwrap().gas_limit[..], [0]);
+        assert_eq!(read(2, &[]), Err(DecodeError::Empty { field: "coinbase" }));
+        // The difficulty keeps its bytes.
+        let encoded = with_element(0, 7, &[0, 0, 1]);
+        let header = BlockHeader::decode(&encoded, &layout).unwrap();
+        assert_eq!((header.difficulty(), header.encode_full()), (Difficulty::ONE, encoded));
+    }
+
+    #[test]
+    fn the_recovery_window_lets_the_base_event_be_missing() {
+        let layout = HeaderLayout { rskip144: true, rskip351: true, rskip535: true, ..HeaderLayout::default() };
+        let open = HeaderLayout { short_event_window: true, ..layout };
+        for mining in [0, MINING_ELEMENTS] {
+            let mut fields = HeaderFields::new(9, layout);
+            if mining > 0 {
+                fields.mining.coinbase = Bytes::from_static(&[1]);
+            }
+            let encoded = fields.encode_full();
+            let items = rlp::decode_list(&encoded).unwrap().collect_all().unwrap();
+            let event = items.len() - mining - 1;
+            let mut short = Vec::new();
+            rlp::put_list(&mut short, |out| {
+                let kept = items.iter().enumerate().filter(|(place, _)| *place != event);
+                kept.for_each(|(_, item)| rlp::put_bytes(out, item.data()));
+            });
+            assert!(BlockHeader::decode(&short, &layout).is_err());
+            let header = BlockHeader::decode(&short, &open).unwrap();
+            assert_eq!(header.base_event(), Some(&Bytes::new()));
+            assert_eq!(header.encode_full(), encoded);
+        }
+    }
+
+    #[test]
+    fn an_unknown_version_is_plain_and_forgets_its_byte() {
+        let layout = HeaderLayout { rskip144: true, rskip351: true, ..HeaderLayout::default() };
+        let encoded = HeaderFields::new(9, layout).encode_full();
+        let mut odd = Vec::new();
+        rlp::put_list(&mut odd, |out| {
+            for (place, item) in rlp::decode_list(&encoded).unwrap().enumerate() {
+                rlp::put_bytes(out, if place == COMMON_ELEMENTS { &[0x7f] } else { item.unwrap().data() });
+            }
+        });
+        let header = BlockHeader::decode(&odd, &layout).unwrap();
+        assert_eq!((header.version(), header.edges()), (0, Some(&[][..])));
+        assert_eq!(header.encode_full().len() + 1, odd.len());
+        assert_eq!(header.encode_compressed(), header.encode_full());
+    }
+
+    proptest! {
+        #[test]
+        fn headers_survive(fields in fields()) {
+            let layout = fields.layout;
+            let header = BlockHeader::new(fields);
+            let decoded = BlockHeader::decode(&header.encode_full(), &layout).unwrap();
+            prop_assert_eq!(&decoded, &header);
+            prop_assert_eq!(decoded.hash(), header.hash());
+            let compressed = BlockHeader::decode_compressed(&header.encode_compressed(), &layout).unwrap();
+            prop_assert_eq!(compressed.hash(), header.hash());
+            prop_assert_eq!(compressed.encode_compressed(), header.encode_compressed());
+        }
+
+        #[test]
+        fn any_bytes(raw in proptest::collection::vec(any::<u8>(), 0..300), layout in layout()) {
+            let _ = BlockHeader::decode(&raw, &layout);
+            let _ = BlockHeader::decode_compressed(&raw, &layout);
+            let _ = HeaderExtension::decode_with_version(&raw);
+        }
+
+        #[test]
+        fn damaged_headers(fields in fields(), place in any::<prop::sample::Index>(), byte in any::<u8>()) {
+            let layout = fields.layout;
+            for (mut encoded, compressed) in [(fields.encode_full(), false), (fields.encode_compressed(), true)] {
+                let place = place.index(encoded.len());
+                encoded[place] = byte;
+                if let Ok(header) = decode(encoded.into(), compressed, &layout) {
+                    let _ = (header.hash(), header.hash_for_merged_mining(), header.mining_fork_detection_data());
+                    let _ = (header.logs_bloom(), header.gas_limit_value(), header.encode_full());
+                }
+            }
+        }
+    }
+}

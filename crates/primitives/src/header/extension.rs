@@ -163,7 +163,7 @@ impl HeaderExtension {
         match version {
             1 => {
                 let items = elements(encoded)?;
-                let bloom = bytes(items.first().ok_or(short(0))?);
+                let bloom = bytes(items.first().ok_or_else(|| short(0))?);
                 let edges = (items.len() == 2).then(|| rlp::shorts_from_bytes(items[1].data()));
                 Ok(Self::V1 { bloom, edges })
             }

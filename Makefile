@@ -35,3 +35,12 @@ fmt:
 
 clippy: setup
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+
+# Seconds for each target of `make fuzz`.
+FUZZ_SECONDS ?= 600
+
+fuzz: ## run every fuzz target for FUZZ_SECONDS (needs a nightly toolchain, cargo-fuzz and xxd)
+	fuzz/seed.sh
+	cd fuzz && for target in $$(cargo +nightly fuzz list); do \
+		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 || exit 1; \
+	done

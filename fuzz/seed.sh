@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Fills the corpora from the recorded chains in the repository.
+set -euo pipefail
+cd "$(dirname "$0")"
+chains=../tests/fixtures/chains
+mkdir -p corpus/{block,header,transaction,trie_node,chain_file}
+for chain in mixed uncles mergedmining forks sublists; do
+    # One block in thirty: enough for every shape, small enough to start fast.
+    zcat "$chains/$chain/blocks.csv.gz" | awk 'NR % 30 == 1' | cut -d, -f4 | awk 'length($0) < 40000' | while read -r rlp; do
+        printf '%s' "$rlp" | xxd -r -p > "corpus/block/$chain-$(printf '%s' "$rlp" | sha1sum | cut -c1-12)"
+    done
+done
+for chain in uncles mergedmining; do
+    state=$(find "$chains/$chain" -name 'state-*.txt.gz' | head -1)
+    zcat "$state" | awk 'NR % 20 == 1' | head -300 | while read -r node; do
+        printf '%s' "$node" | xxd -r -p > "corpus/trie_node/$chain-$(printf '%s' "$node" | sha1sum | cut -c1-12)"
+    done
+done
+find "$chains" -name '*.json' | while read -r file; do
+    cp "$file" "corpus/chain_file/$(sha1sum "$file" | cut -c1-12)"
+done
+# Headers and transactions come out of the vectors, which hold them alone.
+zcat ../tests/fixtures/vectors/headers.jsonl.gz | grep -o '"\(fullEncoded\|encodedCompressed\)":"[0-9a-f]*"' | cut -d'"' -f4 | awk 'NR % 4 == 1' | while read -r header; do
+    printf '%s' "$header" | xxd -r -p > "corpus/header/$(printf '%s' "$header" | sha1sum | cut -c1-12)"
+done
+zcat ../tests/fixtures/vectors/transactions.jsonl.gz | grep -o '"raw":"[0-9a-f]*"' | cut -d'"' -f4 | awk 'NR % 4 == 1' | while read -r transaction; do
+    printf '%s' "$transaction" | xxd -r -p > "corpus/transaction/$(printf '%s' "$transaction" | sha1sum | cut -c1-12)"
+done
+for target in corpus/*; do echo "$target: $(find "$target" -type f | wc -l) seeds"; done

@@ -1,0 +1,166 @@
+//! Bitcoin addresses of the two base58 forms (bitcoinj's `Address`, `VersionedChecksummedBytes`).
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use bitcoin::base58;
+
+use super::params::BtcNetwork;
+use super::script::Script;
+
+/// Why something is not an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// bitcoinj's `AddressFormatException`.
+    #[error("not an address: {0}")]
+    Format(&'static str),
+    /// bitcoinj's `WrongNetworkException`.
+    #[error("address of another network, version {0}")]
+    WrongNetwork(i32),
+    /// Any other exception.
+    #[error("{0}")]
+    Other(&'static str),
+}
+
+/// A version byte and a hash160.
+#[derive(Clone, Copy)]
+pub struct Address {
+    /// The network it was made for; no part of equality, as in bitcoinj.
+    pub network: BtcNetwork,
+    /// First byte.
+    pub version: u8,
+    /// Hash of a key or of a script.
+    pub hash: [u8; 20],
+}
+
+impl Address {
+    /// Hash of a key.
+    pub const fn p2pkh(network: BtcNetwork, hash: [u8; 20]) -> Self {
+        Address { network, version: network.address_header(), hash }
+    }
+
+    /// Hash of a script.
+    pub const fn p2sh(network: BtcNetwork, hash: [u8; 20]) -> Self {
+        Address { network, version: network.p2sh_header(), hash }
+    }
+
+    /// From a version, which must be one of the network's two.
+    pub fn new(network: BtcNetwork, version: i32, hash: [u8; 20]) -> Result<Self, AddressError> {
+        let version_byte = u8::try_from(version).map_err(|_| AddressError::Other("version out of range"))?;
+        if version_byte != network.address_header() && version_byte != network.p2sh_header() {
+            return Err(AddressError::WrongNetwork(version));
+        }
+        Ok(Address { network, version: version_byte, hash })
+    }
+
+    /// From text.
+    pub fn from_base58(network: BtcNetwork, text: &str) -> Result<Self, AddressError> {
+        // Longer texts hold no 25 bytes; decoding takes time with the square of the length.
+        if text.len() > 64 {
+            return Err(AddressError::Format("too long"));
+        }
+        let data = base58::decode_check(text).map_err(|_| AddressError::Format("not base58 with a checksum"))?;
+        let (version, hash) = data.split_first().ok_or(AddressError::Other("empty address"))?;
+        let hash = hash.try_into().map_err(|_| AddressError::Format("not 20 bytes"))?;
+        Self::new(network, i32::from(*version), hash)
+    }
+
+    /// Whether it is the hash of a script.
+    pub fn is_p2sh(&self) -> bool {
+        self.version == self.network.p2sh_header()
+    }
+
+    /// The output that pays to it.
+    pub fn output_script(&self) -> Script {
+        if self.is_p2sh() { Script::p2sh(&self.hash) } else { Script::p2pkh(&self.hash) }
+    }
+
+    /// `BridgeUtils.serializeBtcAddressWithVersion`: version byte and hash; before RSKIP-284 a version of 128 and more has
+    /// a zero byte before it.
+    pub fn serialize_with_version(&self, rskip284: bool) -> Vec<u8> {
+        let mut out = Vec::with_capacity(22);
+        if !rskip284 && self.version >= 0x80 {
+            out.push(0);
+        }
+        out.push(self.version);
+        out.extend_from_slice(&self.hash);
+        out
+    }
+
+    /// `BridgeUtils.deserializeBtcAddressWithVersion`: 21 bytes with RSKIP-284; before, a signed version byte and 20 bytes
+    /// of at least as many.
+    pub fn deserialize_with_version(network: BtcNetwork, rskip284: bool, bytes: &[u8]) -> Result<Self, AddressError> {
+        let (version, rest) = bytes.split_first().ok_or(AddressError::Other("empty address"))?;
+        if rskip284 && rest.len() != 20 {
+            return Err(AddressError::Other("address of other than 21 bytes"));
+        }
+        let hash = rest.first_chunk::<20>().ok_or(AddressError::Other("address too short"))?;
+        let version = if rskip284 { i32::from(*version) } else { i32::from(*version as i8) };
+        Self::new(network, version, *hash)
+    }
+}
+
+impl PartialEq for Address {
+    fn eq(&self, other: &Self) -> bool {
+        (self.version, self.hash) == (other.version, other.hash)
+    }
+}
+
+impl Eq for Address {}
+
+impl Hash for Address {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.version, self.hash).hash(state);
+    }
+}
+
+/// `VersionedChecksummedBytes.compareTo`.
+impl Ord for Address {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.version, self.hash).cmp(&(other.version, other.hash))
+    }
+}
+
+impl PartialOrd for Address {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut data = [0; 21];
+        data[0] = self.version;
+        data[1..].copy_from_slice(&self.hash);
+        f.write_str(&base58::encode_check(&data))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn text_and_bytes() {
+        let text = "35JUi1FxabGdhygLhnNUEFG4AgvpNMgxK1";
+        let address = Address::from_base58(BtcNetwork::Mainnet, text).unwrap();
+        assert!(address.is_p2sh());
+        assert_eq!(address.to_string(), text);
+        assert_eq!(Address::from_base58(BtcNetwork::Testnet, text), Err(AddressError::WrongNetwork(5)));
+        assert!(Address::from_base58(BtcNetwork::Mainnet, "35JUi1FxabGdhygLhnNUEFG4AgvpNMgxK2").is_err());
+        let test = Address::p2sh(BtcNetwork::Regtest, [3; 20]);
+        assert_eq!(test.serialize_with_version(false)[..2], [0, 196]);
+        let bytes = test.serialize_with_version(true);
+        assert_eq!(Address::deserialize_with_version(BtcNetwork::Testnet, true, &bytes), Ok(test));
+        assert!(Address::deserialize_with_version(BtcNetwork::Testnet, false, &bytes).is_err());
+    }
+}

@@ -1,0 +1,11 @@
+//! RocksDB behind the crate's two storage traits.
+//!
+//! Invariant: no type of the `rocksdb` crate leaves this module.
+
+mod kv;
+mod options;
+mod trie;
+
+pub use kv::RocksKv;
+pub use options::RocksMemory;
+pub use trie::RocksTrieStore;

@@ -39,7 +39,10 @@ fn check(line: &BlockLine, spec: &ChainSpec) -> Result<(), String> {
 /// The receipts of one line of `expected.jsonl.gz`, in whichever of its places they stand.
 fn receipts(line: &Value) -> Vec<Vec<u8>> {
     let lists = ["transactions", "txs"].into_iter().filter_map(|member| line[member].as_array()).flatten();
-    lists.filter_map(|transaction| transaction["receipt"].as_str().or(transaction["raw"].as_str())).map(unhex).collect()
+    lists
+        .filter_map(|transaction| ["receipt", "raw"].iter().find_map(|member| transaction[*member].as_str()))
+        .map(unhex)
+        .collect()
 }
 
 fn check_receipts(folder: &Path, tally: &mut Tally) {

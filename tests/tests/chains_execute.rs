@@ -101,15 +101,15 @@ fn execute(folder: &Path) -> Result<(u64, Option<String>), String> {
             recorded.next();
         }
         let expected = recorded.next_if(|expected| {
-            expected["number"].as_u64() == Some(line.number) && plain(&expected["hash"]) == Some(&hex::encode(line.hash))
+            expected["number"].as_u64() == Some(line.number)
+                && plain(&expected["hash"]) == Some(&hex::encode(line.hash))
         });
         if let Some(expected) = &expected {
             let transactions = expected["transactions"].as_array().or_else(|| expected["txs"].as_array());
             for (index, expected) in transactions.into_iter().flatten().enumerate() {
                 let receipt = outcome.receipts.get(index).ok_or_else(|| at(format!("no receipt {index}")))?;
-                compare_receipt(expected, receipt, number(&receipt.cumulative_gas), number(&receipt.gas_used)).map_err(
-                    |difference| at(format!("transaction {index} ({}): {difference}", expected["hash"])),
-                )?;
+                compare_receipt(expected, receipt, number(&receipt.cumulative_gas), number(&receipt.gas_used))
+                    .map_err(|difference| at(format!("transaction {index} ({}): {difference}", expected["hash"])))?;
             }
         }
         state = executor.commit(&block.block.header, &outcome, &state).map_err(|error| at(error.to_string()))?;

@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use memory_chain::MemoryChain;
 use rhizome_chainspec::{Activations, ChainSpec};
-use rhizome_executor::evm::{
-    BlockEnv, CallKind, PrecompileCall, PrecompileError, PrecompileHost, Precompiles, TxEnv,
-};
+use rhizome_executor::evm::{BlockEnv, CallKind, PrecompileCall, PrecompileError, PrecompileHost, Precompiles, TxEnv};
 use rhizome_executor::precompiles::{Precompile, RskPrecompiles};
 use rhizome_executor::state::{CodeCache, Location, WorldState};
 use rhizome_primitives::{Address, B256, Block, BlockHeader, U256, hex};
@@ -74,7 +72,6 @@ impl Setting {
             gas_limit: 0,
             is_remasc: false,
             local_call: false,
-            public_key: None,
         };
         let call = PrecompileCall {
             address,
@@ -85,6 +82,7 @@ impl Setting {
             depth: 0,
             tx_hash: B256::ZERO,
             tx: &tx,
+            transaction: None,
             block: &block,
         };
         let store = Arc::new(MemoryTrieStore::default());
@@ -106,8 +104,7 @@ impl Setting {
             (Err(PrecompileError::Threw { .. } | PrecompileError::PriceThrew { .. }), false) => (false, String::new()),
             _ => return Err(format!("{}: {result:?}", place())),
         };
-        let expected =
-            (case["ok"].as_bool().unwrap(), case["out"].as_str().unwrap_or_default().to_owned());
+        let expected = (case["ok"].as_bool().unwrap(), case["out"].as_str().unwrap_or_default().to_owned());
         if got == expected { Ok(()) } else { Err(format!("{}: expected {expected:?}, got {got:?}", place())) }
     }
 }
@@ -140,7 +137,9 @@ fn vectors_precompiles_run_and_available() {
             "run" => tally.case(setting.run(case)),
             "available" => {
                 let config = text(case, "config");
-                for (low, expected) in case.as_object().unwrap().iter().filter(|(key, _)| key.len() != 4 && *key != "config") {
+                for (low, expected) in
+                    case.as_object().unwrap().iter().filter(|(key, _)| key.len() != 4 && *key != "config")
+                {
                     let found = Precompile::at(&address(low), setting.configs[config]).is_some();
                     tally.equal(&format!("{config} {low}"), found, expected.as_bool().unwrap());
                 }

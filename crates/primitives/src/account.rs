@@ -1,7 +1,7 @@
 //! The account value in the state trie (`org.ethereum.core.AccountState`).
 
 use crate::U256;
-use crate::coin::{self, Coin, SignedCoin};
+use crate::coin::{self, Coin, MinimalBytes};
 use crate::error::DecodeError;
 use crate::rlp::{self, ListPayload, Sink};
 
@@ -10,8 +10,10 @@ use crate::rlp::{self, ListPayload, Sink};
 pub struct AccountState {
     /// How many transactions the account sent, or contracts it created.
     pub nonce: U256,
-    /// Balance in wei, as 256-bit two's complement: rskj's balances are signed. None is negative on any real chain.
+    /// Balance in wei.
     pub balance: Coin,
+    /// The balance is below zero by that amount: rskj's balances are signed. None is negative on any real chain.
+    pub negative: bool,
     /// Flags (hibernation), never set in practice and written only when not zero.
     pub flags: u32,
 }
@@ -22,7 +24,7 @@ impl AccountState {
 
     /// An account without flags.
     pub const fn new(nonce: U256, balance: Coin) -> Self {
-        Self { nonce, balance, flags: 0 }
+        Self { nonce, balance, negative: false, flags: 0 }
     }
 
     /// True when the account is put to sleep: rskj then takes it to have no code. Nothing ever sets this flag.
@@ -48,10 +50,13 @@ impl AccountState {
         if balance.data().is_empty() {
             return Err(DecodeError::Empty { field: "balance" });
         }
+        let negative = balance.data()[0] & 0x80 != 0;
+        let magnitude = if negative { coin::negative(balance.data()) } else { coin::unsigned(balance.data()) };
         let flags = rest.first().map_or(&[][..], |flags| flags.data());
         Ok(Self {
             nonce: coin::unsigned(nonce.data()).ok_or(DecodeError::OutOfRange { field: "nonce" })?,
-            balance: coin::signed(balance.data()).ok_or(DecodeError::OutOfRange { field: "balance" })?.into_raw(),
+            balance: magnitude.ok_or(DecodeError::OutOfRange { field: "balance" })?,
+            negative,
             flags: flags.iter().fold(0, |value, byte| value << 8 | u32::from(*byte)),
         })
     }
@@ -60,7 +65,10 @@ impl AccountState {
 impl ListPayload for AccountState {
     fn put_payload<S: Sink>(&self, out: &mut S) {
         rlp::put_u256(out, self.nonce);
-        rlp::put_signed_coin_non_null_zero(out, Some(SignedCoin::from_raw(self.balance)));
+        let balance = self.balance;
+        let bytes =
+            if self.negative { MinimalBytes::negative(balance) } else { MinimalBytes::twos_complement(balance) };
+        rlp::put_bytes(out, &bytes);
         if self.flags != 0 {
             rlp::put_u64(out, u64::from(self.flags));
         }
@@ -81,8 +89,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn accounts_survive(nonce in any::<u64>(), balance in any::<[u8; 32]>(), flags in any::<u32>()) {
-            let account = AccountState { nonce: U256::from(nonce), balance: U256::from_be_bytes(balance), flags };
+        fn accounts_survive(
+            nonce in any::<u64>(), balance in any::<[u8; 32]>(), negative in any::<bool>(), flags in any::<u32>()
+        ) {
+            let balance = U256::from_be_bytes(balance);
+            let negative = negative && !balance.is_zero();
+            let account = AccountState { nonce: U256::from(nonce), balance, negative, flags };
             prop_assert_eq!(AccountState::decode(&account.encode()), Ok(account));
         }
 

@@ -95,6 +95,14 @@ impl MinimalBytes {
         Self { bytes, start: 32 - (value.bit_len() / 8) as u8 }
     }
 
+    /// The shortest two's complement form of a number below zero by this amount, which is not zero.
+    pub fn negative(magnitude: U256) -> Self {
+        let raw = magnitude.wrapping_neg();
+        let mut bytes = [0xff; 33];
+        bytes[1..].copy_from_slice(&raw.to_be_bytes::<32>());
+        Self { bytes, start: 32 - ((!raw).bit_len() / 8) as u8 }
+    }
+
     /// The shortest two's complement form of a signed number: zero is one zero byte.
     pub fn signed(value: I256) -> Self {
         let raw = value.into_raw();
@@ -129,6 +137,19 @@ pub fn strip_leading_zeros(bytes: &[u8]) -> &[u8] {
 /// Reads an unsigned big-endian number with any number of leading zeros; `None` above 256 bits.
 pub fn unsigned(bytes: &[u8]) -> Option<U256> {
     U256::try_from_be_slice(strip_leading_zeros(bytes))
+}
+
+/// Reads a two's complement number below zero and gives how far; `None` beyond 256 bits.
+pub fn negative(bytes: &[u8]) -> Option<U256> {
+    let start = bytes.iter().position(|byte| *byte != 0xff).unwrap_or(bytes.len());
+    let significant = &bytes[start..];
+    if significant.len() > 32 {
+        return None;
+    }
+    let mut word = [0xff; 32];
+    word[32 - significant.len()..].copy_from_slice(significant);
+    let magnitude = U256::from_be_bytes(word).wrapping_neg();
+    (!magnitude.is_zero()).then_some(magnitude)
 }
 
 /// Reads a two's complement number (`new BigInteger(bytes)`); `None` for no bytes and outside 256 bits.

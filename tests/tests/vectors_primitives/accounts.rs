@@ -1,10 +1,14 @@
 //! Account values of the state trie.
 
-use rhizome_primitives::{AccountState, DecodeError, I256};
+use rhizome_primitives::{AccountState, DecodeError};
 use rhizome_tests::{Tally, bytes, text, vectors};
 use serde_json::Value;
 
 use crate::{Case, uint};
+
+fn signed(account: &AccountState) -> String {
+    format!("{}{}", if account.negative { "-" } else { "" }, account.balance)
+}
 
 #[test]
 fn vectors_keys_account_values() {
@@ -22,7 +26,8 @@ fn vectors_keys_account_values() {
             "accountState" => {
                 let account = AccountState {
                     nonce: uint(text(&line, "nonce")),
-                    balance: I256::from_dec_str(text(&line, "balance")).unwrap().into_raw(),
+                    balance: uint(text(&line, "balance").trim_start_matches('-')),
+                    negative: text(&line, "balance").starts_with('-'),
                     flags: line["flags"].as_i64().unwrap() as u32,
                 };
                 case.bytes("enc", &account.encode(), &line["enc"]);

@@ -37,6 +37,11 @@ impl AccountKeys {
         Self::of_bytes(&[0x00])
     }
 
+    /// The keys of the empty address, which a miner may give as its own: the account key has 11 bytes.
+    pub fn no_address() -> Self {
+        Self::of_bytes(&[])
+    }
+
     fn of_bytes(address: &[u8]) -> Self {
         let mut account = TrieKey::new(&[DOMAIN]);
         account.extend(&keccak256(address)[..HASH_PREFIX]);

@@ -160,14 +160,8 @@ impl Run<'_> {
 
     fn list(&self, state: WorldState, range: Range) -> Result<List, ExecutionError> {
         let block = &self.block.block;
-        let mut executor = TransactionExecutor::new(
-            state,
-            self.env,
-            self.precompiles,
-            self.ancestors,
-            range.gas_limit,
-            range.fees,
-        );
+        let mut executor =
+            TransactionExecutor::new(state, self.env, self.precompiles, self.ancestors, range.gas_limit, range.fees);
         let mut receipts = Vec::with_capacity(range.end - range.start);
         let mut paid_fees = U256::ZERO;
         for index in range.start..range.end {
@@ -180,9 +174,8 @@ impl Run<'_> {
             if is_remasc && range.fees == FeePayment::Postponed && !postponed.is_zero() {
                 executor.state_mut().add_balance(REMASC_ADDRESS, postponed)?;
             }
-            let outcome = executor
-                .execute(transaction, sender, index as u32)
-                .map_err(|error| self.refuse(index, error))?;
+            let outcome =
+                executor.execute(transaction, sender, index as u32).map_err(|error| self.refuse(index, error))?;
             if range.parallel {
                 self.check_calls(index, &outcome.precompiles_called)?;
             }

@@ -5,7 +5,6 @@
 
 use rhizome_primitives::U256;
 use rhizome_primitives::account::AccountState;
-use rhizome_trie::key::account_key;
 
 use crate::Fault;
 use crate::state::{Location, WorldState};
@@ -28,9 +27,7 @@ fn sum(block: u64, total: U256, balance: U256) -> Result<U256, Fault> {
 }
 
 fn balance_before(state: &WorldState, location: Location) -> Result<U256, Fault> {
-    // The reward transaction's sender never owns anything.
-    let Location::Account(address) = location else { return Ok(U256::ZERO) };
-    let Some(record) = state.parent().get(&account_key(&address))? else { return Ok(U256::ZERO) };
+    let Some(record) = state.parent().get(location.keys().account())? else { return Ok(U256::ZERO) };
     let record = AccountState::decode(&record)
         .map_err(|_| Fault::CorruptState { what: "record", account: location.to_string() })?;
     Ok(record.balance)

@@ -52,7 +52,7 @@ impl TxEnv {
     pub fn origin(&self) -> Address {
         match self.sender {
             Location::Account(address) => address,
-            Location::RemascSender => Address::ZERO,
+            Location::RemascSender | Location::NoAddress => Address::ZERO,
         }
     }
 }

@@ -68,9 +68,7 @@ impl Call {
         activations: Activations,
     ) -> Result<Option<Self>, BadArguments> {
         let Some(&(_, _, field)) = METHODS.iter().find(|(known, _, _)| *known == selector) else { return Ok(None) };
-        if matches!(field, Field::DifficultyWithUncles | Field::CumulativeWork)
-            && !activations.is_active(Rskip::R536)
-        {
+        if matches!(field, Field::DifficultyWithUncles | Field::CumulativeWork) && !activations.is_active(Rskip::R536) {
             return Ok(None);
         }
         let depth = exact_short(&arguments.int256(0)?);
@@ -97,16 +95,19 @@ impl Call {
             Field::UncleCoinbase => self.uncle_coinbase(&*ancestors.block(hash)?)?,
             Field::DifficultyWithUncles => {
                 let block = ancestors.block(hash)?;
-                let sum = block.uncles.iter().fold(block.header.difficulty(), |sum, uncle| {
-                    sum.saturating_add(uncle.difficulty())
-                });
+                let sum = block
+                    .uncles
+                    .iter()
+                    .fold(block.header.difficulty(), |sum, uncle| sum.saturating_add(uncle.difficulty()));
                 encode_bytes(&sum.to_signed_bytes())
             }
             Field::CumulativeWork => encode_bytes(&ancestors.total_difficulty(hash)?.to_signed_bytes()),
             _ => {
                 let header = ancestors.header(hash)?;
                 match self.field {
-                    Field::Coinbase => encode_bytes(header.coinbase.as_ref().map_or(&[][..], |address| address.as_slice())),
+                    Field::Coinbase => {
+                        encode_bytes(header.coinbase.as_ref().map_or(&[][..], |address| address.as_slice()))
+                    }
                     // Only block 0 can lack mining fields; Java's null there fails or is the answer itself.
                     Field::MergedMiningTags if header.mining.coinbase.is_empty() => {
                         return Err(PrecompileError::threw("header without a merge-mining coinbase"));

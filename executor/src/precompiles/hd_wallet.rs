@@ -65,9 +65,7 @@ impl<'a> Method<'a> {
         match self {
             Self::ToBase58Check { hash, version } => to_base58_check(hash, version),
             Self::Derive { key, path } => derive(key, path),
-            Self::Extract { key } => {
-                ExtendedKey::parse(key).map(|key| encode_bytes(&key.public.serialize()))
-            }
+            Self::Extract { key } => ExtendedKey::parse(key).map(|key| encode_bytes(&key.public.serialize())),
             Self::Multisig { threshold, keys } => multisig(threshold, keys),
         }
     }
@@ -231,7 +229,8 @@ fn java_natural(text: &str) -> Option<u32> {
     characters.peek()?;
     let mut value = 0u32;
     for character in characters {
-        value = value.checked_mul(10)?.checked_add(java_digit(character)?).filter(|&value| i32::try_from(value).is_ok())?;
+        value =
+            value.checked_mul(10)?.checked_add(java_digit(character)?).filter(|&value| i32::try_from(value).is_ok())?;
     }
     (!negative || value == 0).then_some(value)
 }

@@ -138,10 +138,7 @@ impl Precompile {
 
     /// Whether the contract is told of its call's transaction, which for a call from code is an internal one.
     pub const fn sees_transaction(self) -> bool {
-        matches!(
-            self,
-            Self::Bridge | Self::Remasc | Self::HdWalletUtils | Self::BlockHeader | Self::Environment
-        )
+        matches!(self, Self::Bridge | Self::Remasc | Self::HdWalletUtils | Self::BlockHeader | Self::Environment)
     }
 
     /// Whether a call of it, however deep and even if reverted, keeps a transaction out of the parallel lists of a split block
@@ -217,11 +214,7 @@ impl Precompiles for RskPrecompiles {
 }
 
 /// Price of a contract that knows nothing but its input.
-fn plain_price(
-    precompile: Precompile,
-    input: Option<&[u8]>,
-    activations: Activations,
-) -> Result<u64, PrecompileError> {
+fn plain_price(precompile: Precompile, input: Option<&[u8]>, activations: Activations) -> Result<u64, PrecompileError> {
     let data = input.unwrap_or_default();
     Ok(match precompile {
         Precompile::EcRecover => 3_000,

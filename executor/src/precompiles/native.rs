@@ -40,11 +40,9 @@ impl Contract {
         let arguments = Arguments::new(rest);
         match self {
             Self::HdWalletUtils => hd_wallet::Method::decode(*selector, arguments).ok()?.map(Method::HdWallet),
-            Self::BlockHeader => {
-                block_header::Call::decode(*selector, arguments, input.len(), call.block.activations)
-                    .ok()?
-                    .map(Method::BlockHeader)
-            }
+            Self::BlockHeader => block_header::Call::decode(*selector, arguments, input.len(), call.block.activations)
+                .ok()?
+                .map(Method::BlockHeader),
             Self::Environment => (*selector == GET_CALL_STACK_DEPTH).then_some(Method::CallStackDepth),
         }
     }

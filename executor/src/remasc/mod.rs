@@ -17,7 +17,7 @@ use rhizome_primitives::{Address, B256, BlockHeader, Bytes, EMPTY_LIST_HASH, Log
 use crate::Fault;
 use crate::evm::{BlockEnv, CallKind, PrecompileCall, PrecompileError};
 use crate::precompiles::{Ancestors, BridgeContract};
-use crate::state::WorldState;
+use crate::state::{Location, WorldState};
 use siblings::{Shares, Sibling, is_broken_selection_rule};
 use storage::Cells;
 
@@ -46,7 +46,8 @@ pub(crate) fn call(
             if !call.tx.is_remasc || call.kind != CallKind::Direct {
                 return Err(PrecompileError::threw("fees are only shared out by the last transaction of a block"));
             }
-            let mut payout = Payout { config: &spec.remasc, block: call.block, ancestors, cells: Cells::default(), state };
+            let mut payout =
+                Payout { config: &spec.remasc, block: call.block, ancestors, cells: Cells::default(), state };
             payout.process(spec, bridge)?;
             let Payout { cells, state, .. } = payout;
             cells.save(state)?;
@@ -136,14 +137,19 @@ impl Payout<'_> {
             if header.uncles_hash != EMPTY_LIST_HASH {
                 let block = self.ancestors.block(&hash)?;
                 by_descendant.push(
-                    block.uncles.iter().filter(|uncle| uncle.number == number).map(|uncle| Sibling {
-                        hash: uncle.hash(),
-                        miner: miner(uncle),
-                        publisher: miner(&block.header),
-                        paid_fees: uncle.paid_fees,
-                        included_height: block.header.number,
-                        uncle_count: uncle.uncle_count,
-                    }).collect::<Vec<_>>(),
+                    block
+                        .uncles
+                        .iter()
+                        .filter(|uncle| uncle.number == number)
+                        .map(|uncle| Sibling {
+                            hash: uncle.hash(),
+                            miner: miner(uncle),
+                            publisher: miner(&block.header),
+                            paid_fees: uncle.paid_fees,
+                            included_height: block.header.number,
+                            uncle_count: uncle.uncle_count,
+                        })
+                        .collect::<Vec<_>>(),
                 );
             }
             hash = header.parent_hash;
@@ -212,22 +218,33 @@ impl Payout<'_> {
     }
 
     /// Moves a payment, which creates the receiver even for nothing, and logs it.
-    fn pay(&mut self, candidate: &B256, receiver: Address, amount: U256) -> Result<(), Fault> {
-        self.state.transfer(REMASC_ADDRESS, receiver, amount)?;
+    fn pay(&mut self, candidate: &B256, receiver: impl Into<Receiver>, amount: U256) -> Result<(), Fault> {
+        let Receiver(receiver) = receiver.into();
+        self.state.transfer(REMASC_ADDRESS, receiver.map_or(Location::NoAddress, Location::Account), amount)?;
         let mut data = Vec::with_capacity(80);
         rlp::put_bytes(&mut data, candidate.as_slice());
         rlp::put_coin(&mut data, amount);
         let mut list = Vec::with_capacity(data.len() + 2);
         rlp::put_list_header(&mut list, data.len());
         list.extend_from_slice(&data);
-        let topics = vec![MINING_FEE_TOPIC, receiver.into_word()];
+        let topics = vec![MINING_FEE_TOPIC, receiver.unwrap_or_default().into_word()];
         self.state.log(Log { address: REMASC_ADDRESS, topics, data: list.into() });
         Ok(())
     }
 }
 
-fn miner(header: &BlockHeader) -> Address {
-    header.coinbase.unwrap_or_default()
+/// Who is paid; `None` is the empty address, which a header may name as its miner.
+#[derive(Debug, Clone, Copy)]
+struct Receiver(Option<Address>);
+
+impl From<Address> for Receiver {
+    fn from(address: Address) -> Self {
+        Self(Some(address))
+    }
+}
+
+fn miner(header: &BlockHeader) -> Receiver {
+    Receiver(header.coinbase)
 }
 
 fn divide(amount: U256, divisor: u64) -> U256 {

@@ -2,17 +2,17 @@
 //! (rskj `Sibling`, `SelectionRule`, `SiblingPaymentCalculator`).
 
 use rhizome_chainspec::RemascConfig;
-use rhizome_primitives::{Address, B256, BlockHeader, U256};
+use rhizome_primitives::{B256, BlockHeader, U256};
 
-use super::divide;
+use super::{Receiver, divide};
 
 /// A block at the height of the candidate that a descendant included as an uncle.
 #[derive(Debug, Clone)]
 pub(super) struct Sibling {
     pub(super) hash: B256,
-    pub(super) miner: Address,
+    pub(super) miner: Receiver,
     /// Miner of the block that included it.
-    pub(super) publisher: Address,
+    pub(super) publisher: Receiver,
     pub(super) paid_fees: U256,
     /// Height of the block that included it.
     pub(super) included_height: u64,

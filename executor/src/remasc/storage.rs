@@ -59,7 +59,9 @@ impl Cells {
     pub(super) fn broken_selection_rule(&self, state: &mut WorldState) -> Result<bool, Fault> {
         match self.broken_selection_rule {
             Some(broken) => Ok(broken),
-            None => Ok(state.cell(REMASC_ADDRESS, &BROKEN_SELECTION_RULE)?.is_some_and(|bytes| bytes.first() != Some(&0))),
+            None => {
+                Ok(state.cell(REMASC_ADDRESS, &BROKEN_SELECTION_RULE)?.is_some_and(|bytes| bytes.first() != Some(&0)))
+            }
         }
     }
 

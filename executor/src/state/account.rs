@@ -17,14 +17,17 @@ pub enum Location {
     Account(Address),
     /// The sender of the reward transaction, whose address is one zero byte and so has a key of another length.
     RemascSender,
+    /// The empty address. A header may name it as its miner, who is paid all the same.
+    NoAddress,
 }
 
 impl Location {
     /// The trie keys of the account.
-    pub(super) fn keys(&self) -> AccountKeys {
+    pub(crate) fn keys(&self) -> AccountKeys {
         match self {
             Self::Account(address) => AccountKeys::new(address),
             Self::RemascSender => AccountKeys::remasc_sender(),
+            Self::NoAddress => AccountKeys::no_address(),
         }
     }
 }
@@ -55,6 +58,7 @@ impl fmt::Display for Location {
         match self {
             Self::Account(address) => write!(f, "{address:#x}"),
             Self::RemascSender => f.write_str("0x00"),
+            Self::NoAddress => f.write_str("0x"),
         }
     }
 }

@@ -13,9 +13,14 @@ use alloy_primitives::{B256, Bytes};
 
 use crate::TrieError;
 use crate::bits::{BitBuf, Bits};
-use crate::codec::{ChildView, MAX_EMBEDDED, MAX_SHORT_VALUE, ValueView, encode_into, encoded_len};
+use crate::codec::{ChildView, MAX_EMBEDDED, MAX_SHORT_VALUE, NodeView, ValueView, encode_into, encoded_len};
 use crate::node::{Node, Place, Source};
 use crate::seal::{Arena, Piece, Sealed};
+
+/// Changes of a subtree that is read ahead as a whole: more would push its own first nodes out of the caches again.
+const WARM_MOST: usize = 128;
+/// Fewer overlap too little to pay.
+const WARM_LEAST: usize = 4;
 
 /// A change of one key.
 #[derive(Clone, Copy)]
@@ -241,12 +246,16 @@ pub(crate) struct Applier<'a, 's> {
     source: Source<'s>,
     /// Both sides of a node with at least this many changes are worked on at the same time.
     parallel: usize,
+    /// Whether the subtree at hand was read ahead.
+    warmed: bool,
+    /// Nodes of one level with their changes and depth, while reading ahead.
+    frontier: Vec<(&'a Arc<Node>, usize, usize, usize)>,
     pub(crate) arena: Arena<'a>,
 }
 
 impl<'a, 's> Applier<'a, 's> {
     pub(crate) fn new(source: Source<'s>, parallel: usize, expected: usize) -> Self {
-        Self { source, parallel, arena: Arena::with_capacity(expected) }
+        Self { source, parallel, warmed: false, frontier: Vec::new(), arena: Arena::with_capacity(expected) }
     }
 
     /// Builds a subtree where there was none. Keys share their bits above `depth`.
@@ -282,6 +291,36 @@ impl<'a, 's> Applier<'a, 's> {
         Some(Draft { path: Path::Slice(path), kids, children_size, value: own })
     }
 
+    /// Reads ahead what changes to a subtree will pass, level by level: within a level no read waits for another, so their
+    /// cache misses overlap. Only what is in memory is visited.
+    fn warm(&mut self, node: &'a Arc<Node>, ops: &[Op<'a>], depth: usize) {
+        self.frontier.clear();
+        self.frontier.push((node, 0, ops.len(), depth));
+        let mut next = Vec::with_capacity(ops.len());
+        while !self.frontier.is_empty() {
+            for (node, ..) in &self.frontier {
+                node.warm();
+            }
+            for &(node, from, to, depth) in &self.frontier {
+                let Ok(view) = NodeView::parse(node.message()) else { continue };
+                let end = depth + view.path.len();
+                let middle = from + ops[from..to].partition_point(|op| !op.bit(end));
+                for (side, from, to) in [(0, from, middle), (1, middle, to)] {
+                    if let Some(child) = node.child(side) {
+                        if from < to {
+                            next.push((child, from, to, end + 1));
+                        } else {
+                            // A sibling that stays gets one more owner.
+                            child.warm();
+                        }
+                    }
+                }
+            }
+            std::mem::swap(&mut self.frontier, &mut next);
+            next.clear();
+        }
+    }
+
     /// Applies changes to the subtree of a place whose path has lost its first `skip` bits. Keys share their bits above
     /// `depth`, where the rest of the path begins; there is at least one.
     pub(crate) fn change(
@@ -292,6 +331,16 @@ impl<'a, 's> Applier<'a, 's> {
         depth: usize,
     ) -> Result<Sub<'a>, TrieError> {
         let (Some(first), Some(last)) = (ops.first(), ops.last()) else { return Ok(Sub::Unchanged) };
+        if !self.warmed
+            && (WARM_LEAST..=WARM_MOST).contains(&ops.len())
+            && let Some(node) = place.node
+        {
+            self.warm(node, ops, depth);
+            self.warmed = true;
+            let sub = self.change(place, skip, ops, depth);
+            self.warmed = false;
+            return sub;
+        }
         let path = place.view.path.from(skip);
         // Between the first and the last key all share with the path what these two do.
         let common = path.common_prefix(&first.below(depth)).min(path.common_prefix(&last.below(depth)));

@@ -1,34 +1,76 @@
 //! The Bridge's place among the precompiled contracts.
 
-use rhizome_chainspec::ChainSpec;
-use rhizome_primitives::{Address, BRIDGE_ADDRESS, Bytes, hex};
+use std::sync::Arc;
 
+use rhizome_bridge::{Bridge, BridgeCall, BridgeOutcome, GasError};
+use rhizome_chainspec::{Activations, ChainSpec};
+use rhizome_primitives::{Address, Bytes};
+
+use super::BridgeState;
 use crate::Fault;
-use crate::evm::{BlockEnv, PrecompileCall, PrecompileError};
+use crate::evm::{BlockEnv, CallKind, PrecompileCall, PrecompileError};
 use crate::state::WorldState;
 
-/// The peg contract. Its methods are not part of this build: a call stops execution with [`Fault::NotBuilt`].
+/// The peg contract of a network.
 #[derive(Debug, Clone)]
-pub(crate) struct BridgeContract;
+pub(crate) struct BridgeContract(Arc<Bridge>);
 
 impl BridgeContract {
-    pub(crate) fn new(_spec: &ChainSpec) -> Self {
-        Self
+    pub(super) fn new(spec: &ChainSpec) -> Self {
+        Self(Arc::new(Bridge::for_spec(spec)))
     }
 
-    pub(super) fn is_free_tx(&self, _sender: &Address, _block: &BlockEnv) -> bool {
-        false
+    /// Whether a transaction to the Bridge costs nothing. One whose signature the network does not accept is refused anyway.
+    pub(super) fn is_free_tx(&self, sender: &Address, block: &BlockEnv) -> bool {
+        self.0.is_free_tx(sender, true, block.activations)
+    }
+
+    /// The federators whom REMASC pays for a block, in member order.
+    pub(crate) fn remasc_federation(
+        &self,
+        state: &mut WorldState,
+        candidate_number: u64,
+        activations: Activations,
+    ) -> Result<Vec<Address>, Fault> {
+        Ok(self.0.remasc_federation(&mut BridgeState::new(state, None), candidate_number, activations)?)
     }
 
     pub(super) fn call(
         &self,
         call: &PrecompileCall<'_>,
-        _state: &mut WorldState,
-        _pay: &mut dyn FnMut(u64) -> Result<(), PrecompileError>,
+        state: &mut WorldState,
+        pay: &mut dyn FnMut(u64) -> Result<(), PrecompileError>,
     ) -> Result<Option<Bytes>, PrecompileError> {
-        let input = call.input_or_empty();
-        let selector = hex::encode(&input[..input.len().min(4)]);
-        let fault = Fault::NotBuilt { to: BRIDGE_ADDRESS, selector, tx: call.tx.hash, block: call.block.number };
-        Err(PrecompileError::Fault(fault))
+        let mut session = self.0.session(BridgeCall {
+            sender: call.caller,
+            value: call.value,
+            data: call.input_or_empty(),
+            kind: kind(call.kind),
+            tx_hash: call.tx_hash,
+            origin_tx_hash: call.tx.hash,
+            block: rhizome_bridge::BlockView { number: call.block.number, timestamp: call.block.timestamp },
+            local_call: call.tx.local_call,
+            activations: call.block.activations,
+        });
+        let mut host = BridgeState::new(state, call.transaction);
+        let price = session.required_gas(&mut host).map_err(|error| match error {
+            GasError::Host(fault) => Fault::from(fault).into(),
+            _ => PrecompileError::PriceThrew { message: None },
+        })?;
+        pay(price)?;
+        match session.execute(&mut host).map_err(Fault::from)? {
+            BridgeOutcome::Returned(output) => Ok(output),
+            BridgeOutcome::Threw { message } => Err(PrecompileError::threw(message)),
+        }
+    }
+}
+
+fn kind(kind: CallKind) -> rhizome_bridge::CallKind {
+    match kind {
+        CallKind::Direct => rhizome_bridge::CallKind::Direct,
+        CallKind::Call => rhizome_bridge::CallKind::Call,
+        CallKind::CallCode => rhizome_bridge::CallKind::CallCode,
+        CallKind::DelegateCall => rhizome_bridge::CallKind::DelegateCall,
+        CallKind::StaticCall => rhizome_bridge::CallKind::StaticCall,
     }
 }

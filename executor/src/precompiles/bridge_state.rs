@@ -1,20 +1,38 @@
-//! The state of a running frame as the Bridge sees it.
+//! The state of a running frame as the Bridge sees it: its own raw cells, balances, logs.
 
 use rhizome_bridge::{BridgeHost, HostFault};
-use rhizome_primitives::{Address, B256, BRIDGE_ADDRESS, Bytes, Log, U256};
+use rhizome_primitives::signature::RecoveredKey;
+use rhizome_primitives::{Address, B256, BRIDGE_ADDRESS, Bytes, Log, Transaction, U256};
 
 use crate::Fault;
 use crate::state::WorldState;
 
-/// The state of the running frame as the Bridge sees it: raw cells of its own account, balances, logs.
+/// The state and the transaction that a call of the Bridge runs on.
 #[derive(Debug)]
-pub(crate) struct BridgeState<'a> {
-    pub(crate) state: &'a mut WorldState,
-    pub(crate) public_key: Option<[u8; 33]>,
+pub struct BridgeState<'a> {
+    state: &'a mut WorldState,
+    transaction: Option<&'a Transaction>,
+}
+
+impl<'a> BridgeState<'a> {
+    /// A view of the state of the running frame. The transaction is the outermost one.
+    pub fn new(state: &'a mut WorldState, transaction: Option<&'a Transaction>) -> Self {
+        Self { state, transaction }
+    }
 }
 
 fn host<T>(result: Result<T, Fault>) -> Result<T, HostFault> {
     result.map_err(|fault| HostFault(Box::new(fault)))
+}
+
+/// Brings a fault back that went through the Bridge.
+impl From<HostFault> for Fault {
+    fn from(fault: HostFault) -> Self {
+        match fault.0.downcast::<Fault>() {
+            Ok(own) => *own,
+            Err(other) => Self::Bridge(other),
+        }
+    }
 }
 
 impl BridgeHost for BridgeState<'_> {
@@ -43,6 +61,10 @@ impl BridgeHost for BridgeState<'_> {
     }
 
     fn sender_public_key(&mut self) -> Option<[u8; 33]> {
-        self.public_key
+        let transaction = self.transaction?;
+        match transaction.signature.as_ref()?.recover(&transaction.signing_hash()).ok()? {
+            RecoveredKey::Point(key) => Some(key.serialize()),
+            RecoveredKey::Infinity => None,
+        }
     }
 }

@@ -8,6 +8,7 @@ mod abi;
 mod ancestors;
 mod block_header;
 mod bridge;
+mod bridge_state;
 mod curves;
 mod hashes;
 mod hd_wallet;
@@ -23,6 +24,8 @@ use crate::Fault;
 use crate::evm::{BlockEnv, PrecompileCall, PrecompileError, PrecompileHost, Precompiles};
 use crate::remasc;
 use native::{Contract, Method};
+
+pub use bridge_state::BridgeState;
 
 pub(crate) use abi::encode_bytes;
 pub(crate) use ancestors::Ancestors;

@@ -6,7 +6,6 @@
 //!
 //! "Burnt" amounts are only counted in a cell; the coins stay on the contract's account.
 
-mod federation;
 mod siblings;
 mod storage;
 
@@ -48,7 +47,7 @@ pub(crate) fn call(
             }
             let mut payout =
                 Payout { config: &spec.remasc, block: call.block, ancestors, cells: Cells::default(), state };
-            payout.process(spec, bridge)?;
+            payout.process(bridge)?;
             let Payout { cells, state, .. } = payout;
             cells.save(state)?;
             Ok(Some(Bytes::new()))
@@ -74,7 +73,7 @@ struct Payout<'a> {
 }
 
 impl Payout<'_> {
-    fn process(&mut self, spec: &ChainSpec, bridge: &BridgeContract) -> Result<(), Fault> {
+    fn process(&mut self, bridge: &BridgeContract) -> Result<(), Fault> {
         let Some(candidate_number) = self.block.number.checked_sub(self.config.maturity).filter(|&number| number >= 1)
         else {
             return Ok(());
@@ -109,7 +108,7 @@ impl Payout<'_> {
         self.pay(&candidate_hash, labs, to_labs)?;
         reward -= to_labs;
         let to_federation = divide(reward, self.config.federation_divisor);
-        self.pay_federation(spec, bridge, &candidate_hash, candidate_number, to_federation, has_minimum)?;
+        self.pay_federation(bridge, &candidate_hash, candidate_number, to_federation, has_minimum)?;
         reward -= to_federation;
 
         if siblings.is_empty() {
@@ -164,7 +163,6 @@ impl Payout<'_> {
 
     fn pay_federation(
         &mut self,
-        spec: &ChainSpec,
         bridge: &BridgeContract,
         candidate: &B256,
         candidate_number: u64,
@@ -172,7 +170,8 @@ impl Payout<'_> {
         has_minimum: bool,
     ) -> Result<(), Fault> {
         let due = add(self.cells.federation_balance(self.state)?, amount)?;
-        let receivers = federation::receivers(spec, bridge, candidate_number, self.block.activations, self.state)?;
+        // The federation of the candidate's height, by the Bridge's cells and the rules as they are now.
+        let receivers = bridge.remasc_federation(self.state, candidate_number, self.block.activations)?;
         let Some((last, others)) = receivers.split_last() else {
             return Err(Fault::Internal("the federation has no members".to_owned()));
         };

@@ -1,7 +1,7 @@
 //! The shape of a network's headers by height, and the header of block 0.
 
-use rhizome_primitives::{B256, BlockHeader, Bytes, Difficulty, HeaderFields, HeaderLayout, HeaderRules, MiningFields};
 use rhizome_primitives::coin;
+use rhizome_primitives::{B256, BlockHeader, Bytes, Difficulty, HeaderFields, HeaderLayout, HeaderRules, MiningFields};
 
 use crate::activations::Activations;
 use crate::network::Network;

@@ -64,9 +64,7 @@ impl BlockRule for RemascValidationRule {
     fn check(&self, block: &Block) -> Result<(), RuleError> {
         match block.transactions.len().checked_sub(1) {
             Some(last) if block.is_remasc(last) => Ok(()),
-            Some(last) => {
-                Err(RuleError::broken("the REMASC transaction at the end", block.transactions[last].hash()))
-            }
+            Some(last) => Err(RuleError::broken("the REMASC transaction at the end", block.transactions[last].hash())),
             None => Err(RuleError::broken("the REMASC transaction at the end", "no transactions")),
         }
     }

@@ -6,7 +6,6 @@ use rhizome_primitives::{B256, BlockHeader, ProviderError};
 
 /// Why a rule did not pass.
 #[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum RuleError {
     /// The block breaks the rule.
     #[error("expected {expected}, got {got}")]
@@ -44,9 +43,8 @@ pub struct RuleViolation {
     pub got: String,
 }
 
-/// The outcome of a validation that did not pass.
+/// The outcome of a validation that did not pass: a verdict on the block, or a fault that says nothing about it.
 #[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ConsensusError {
     /// The block is invalid.
     #[error(transparent)]

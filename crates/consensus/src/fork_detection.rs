@@ -117,7 +117,10 @@ impl ForkDetection {
             Ok(Some(data)) => data,
             Ok(None) => return Err(RuleError::broken(format_args!("{NEEDED} ancestors"), "fewer")),
             Err(height) => {
-                return Err(RuleError::broken("ancestors with Bitcoin headers", format_args!("none in block {height}")));
+                return Err(RuleError::broken(
+                    "ancestors with Bitcoin headers",
+                    format_args!("none in block {height}"),
+                ));
             }
         };
         match header.mining_fork_detection_data() {

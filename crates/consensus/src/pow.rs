@@ -69,7 +69,8 @@ pub fn verify_proof_of_work(spec: &ChainSpec, header: &BlockHeader) -> Result<()
         && !activations.is_active(Rskip::R98)
         && header.difficulty().value() <= spec.constants.fallback_mining_difficulty
     {
-        return if is_fallback_signed(header) { Ok(()) } else { Err(ProofOfWorkError::FallbackSignature) };
+        let key = if header.number.is_multiple_of(2) { &FALLBACK_MINING_KEY_EVEN } else { &FALLBACK_MINING_KEY_ODD };
+        return if is_fallback_signed(header, key) { Ok(()) } else { Err(ProofOfWorkError::FallbackSignature) };
     }
     if mining.is_empty() {
         return Err(ProofOfWorkError::NoMiningFields);
@@ -95,10 +96,8 @@ pub fn verify_proof_of_work(spec: &ChainSpec, header: &BlockHeader) -> Result<()
     if proven { Ok(()) } else { Err(ProofOfWorkError::MerkleRoot) }
 }
 
-/// Whether the Bitcoin header field is `RLP[v, r, s]`, a signature over the hash for merged mining by the key for even or odd
-/// block numbers.
-fn is_fallback_signed(header: &BlockHeader) -> bool {
-    let key = if header.number.is_multiple_of(2) { &FALLBACK_MINING_KEY_EVEN } else { &FALLBACK_MINING_KEY_ODD };
+/// Whether the Bitcoin header field is `RLP[v, r, s]`, a signature by this key over the hash for merged mining.
+fn is_fallback_signed(header: &BlockHeader, key: &[u8; 65]) -> bool {
     let signed = || {
         let signature = fallback_signature(&header.mining.btc_header)?;
         let hash = header.hash_for_merged_mining().ok()?;
@@ -141,6 +140,8 @@ impl HeaderRule for ProofOfWorkRule<'_> {
 
 #[cfg(test)]
 mod tests {
+    use rhizome_primitives::secp256k1::{SECP256K1, SecretKey};
+    use rhizome_primitives::signature::sign;
     use rhizome_primitives::{Difficulty, HeaderFields, HeaderRules, MiningFields};
 
     use super::*;
@@ -171,6 +172,23 @@ mod tests {
         assert!(fallback_signature(&field(&[27, 0], &[1], &[1])).is_none());
         let high = (U256::from_limbs([0, 0, 0, 1 << 63])).to_be_bytes_vec();
         assert!(fallback_signature(&field(&[27], &[1], &[vec![0], high].concat())).is_none());
+    }
+
+    #[test]
+    fn fallback_signatures_are_verified() {
+        let secret = SecretKey::from_slice(&[7; 32]).unwrap();
+        let key = secret.public_key(SECP256K1).serialize_uncompressed();
+        let spec = ChainSpec::mainnet();
+        let mut fields = HeaderFields::new(5, spec.header_layout(5));
+        let signature = sign(&fields.hash_for_merged_mining().unwrap(), &secret);
+        let number = |number| coin::MinimalBytes::twos_complement(number);
+        let signed = field(&[signature.v], &number(signature.r), &number(signature.s));
+        fields.mining.btc_header = signed.into();
+        let header = BlockHeader::new(fields.clone());
+        assert!(is_fallback_signed(&header, &key));
+        assert!(!is_fallback_signed(&header, &FALLBACK_MINING_KEY_ODD));
+        fields.gas_used = 1;
+        assert!(!is_fallback_signed(&fields.into(), &key));
     }
 
     #[test]

@@ -7,9 +7,8 @@ use sha2::{Digest, Sha256};
 pub type BtcHash = [u8; 32];
 
 /// SHA-256's first state.
-const INITIAL: [u32; 8] = [
-    0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
-];
+const INITIAL: [u32; 8] =
+    [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 
 /// The block that ends a message of 64 bytes.
 const PADDING_64: [u8; 64] = {

@@ -15,9 +15,10 @@ use crate::TrieError;
 use crate::bits::{BitBuf, Bits};
 use crate::codec::{ChildView, MAX_EMBEDDED, MAX_SHORT_VALUE, NodeView, ValueView, encode_into, encoded_len};
 use crate::node::{Node, Place, Source};
-use crate::seal::{Arena, Piece, Sealed};
+use crate::seal::{Arena, Piece};
 
-/// Changes of a subtree that is read ahead as a whole: more would push its own first nodes out of the caches again.
+/// Changes of a subtree that is read ahead, and sealed, as a whole: more would push its own first nodes out of the caches
+/// again.
 const WARM_MOST: usize = 128;
 /// Fewer overlap too little to pay.
 const WARM_LEAST: usize = 4;
@@ -337,9 +338,10 @@ impl<'a, 's> Applier<'a, 's> {
         {
             self.warm(node, ops, depth);
             self.warmed = true;
-            let sub = self.change(place, skip, ops, depth);
+            let start = self.arena.waiting();
+            let sub = self.change(place, skip, ops, depth)?;
             self.warmed = false;
-            return sub;
+            return Ok(self.seal(sub, start));
         }
         let path = place.view.path.from(skip);
         // Between the first and the last key all share with the path what these two do.
@@ -504,8 +506,8 @@ impl<'a, 's> Applier<'a, 's> {
         let run = |side: usize| {
             let mut applier = Applier::new(self.source, self.parallel, parts[side].len());
             let sub = applier.side(&children[side], parts[side], depth)?;
-            let mut sealed = applier.arena.seal(applier.source.generation);
-            Ok::<_, TrieError>((resolve(sub, &mut sealed), sealed))
+            let sub = applier.seal(sub, 0);
+            Ok::<_, TrieError>((sub, applier.arena.finish()))
         };
         let (left, right) = rayon::join(|| run(0), || run(1));
         let ((left, sealed_left), (right, sealed_right)) = (left?, right?);
@@ -569,6 +571,20 @@ impl<'a, 's> Applier<'a, 's> {
         self.arena.push(Piece { offset, len, hash_at, new, nodes, long_value: draft.value.bytes() })
     }
 
+    /// Hashes what was written since `start`, and puts the hashes into the node that is handed up.
+    fn seal(&mut self, mut sub: Sub<'a>, start: usize) -> Sub<'a> {
+        self.arena.seal(start, self.source.generation);
+        if let Sub::Draft(draft) = &mut sub {
+            for kid in &mut draft.kids {
+                if let Kid::New(index) = kid {
+                    let (hash, node) = self.arena.take(*index, start);
+                    *kid = Kid::Ready { hash, node };
+                }
+            }
+        }
+        sub
+    }
+
     /// A long value that was set has to be stored.
     fn note(&mut self, value: NewValue<'a>) {
         if let NewValue::Long { bytes, hash } = value {
@@ -592,21 +608,6 @@ fn same(old: &Value<'_>, new: NewValue<'_>) -> bool {
             *len as usize == bytes.len() && *hash == new
         }
         _ => false,
-    }
-}
-
-/// Puts the hashes of a sealed arena into the children of the node that its thread hands back.
-fn resolve<'a>(sub: Sub<'a>, sealed: &mut Sealed) -> Sub<'a> {
-    match sub {
-        Sub::Draft(mut draft) => {
-            for kid in &mut draft.kids {
-                if let Kid::New(index) = kid {
-                    *kid = Kid::Ready { hash: sealed.hashes[*index], node: sealed.nodes[*index].take() };
-                }
-            }
-            Sub::Draft(draft)
-        }
-        other => other,
     }
 }
 

@@ -25,25 +25,40 @@ pub(crate) struct Piece<'a> {
 }
 
 /// Messages that one thread writes, with zeros where the hashes of new children will be.
+///
+/// Pieces are sealed a subtree at a time, while they are in the processor's caches.
 pub(crate) struct Arena<'a> {
+    /// All messages; the hashes of new children are filled in when these are sealed.
     pub(crate) buffer: Vec<u8>,
+    /// What is not sealed yet.
     pieces: Vec<Piece<'a>>,
     /// How many levels of new nodes each piece has below it.
     heights: Vec<u16>,
+    /// Hash, offset and length of what is sealed.
+    messages: Vec<(B256, usize, usize)>,
     pub(crate) values: Vec<(B256, Bytes)>,
     /// Memory of the nodes that new ones replace.
     pub(crate) replaced: usize,
-    /// Memory of the new nodes, once sealed.
-    added: usize,
+    /// Memory of the new nodes.
+    pub(crate) added: usize,
     /// What other threads have sealed.
     earlier: Vec<Written>,
+    scratch: Scratch,
 }
 
-/// Nodes with their hashes.
+/// Lists that one seal after another uses.
+#[derive(Default)]
+struct Scratch {
+    hashes: Vec<B256>,
+    nodes: Vec<Option<Arc<Node>>>,
+    /// Pieces by height: how many lie below each height, then their indexes.
+    begins: Vec<usize>,
+    order: Vec<usize>,
+    digests: Vec<B256>,
+}
+
+/// What a thread hands over.
 pub(crate) struct Sealed {
-    pub(crate) hashes: Vec<B256>,
-    /// Each node once; whoever takes it as a child leaves `None`.
-    pub(crate) nodes: Vec<Option<Arc<Node>>>,
     pub(crate) written: Vec<Written>,
     pub(crate) added: usize,
     pub(crate) replaced: usize,
@@ -52,15 +67,17 @@ pub(crate) struct Sealed {
 impl<'a> Arena<'a> {
     /// Room for what about so many changes write.
     pub(crate) fn with_capacity(changes: usize) -> Self {
-        let pieces = changes.saturating_mul(8).min(1 << 16);
+        let messages = changes.saturating_mul(12).min(1 << 16);
         Self {
-            buffer: Vec::with_capacity(pieces * 80),
-            pieces: Vec::with_capacity(pieces),
-            heights: Vec::with_capacity(pieces),
+            buffer: Vec::with_capacity(messages * 76),
+            pieces: Vec::new(),
+            heights: Vec::new(),
+            messages: Vec::with_capacity(messages),
             values: Vec::new(),
             replaced: 0,
             added: 0,
             earlier: Vec::new(),
+            scratch: Scratch::default(),
         }
     }
 
@@ -71,6 +88,11 @@ impl<'a> Arena<'a> {
         self.pieces.len() - 1
     }
 
+    /// The number of pieces not sealed yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.pieces.len()
+    }
+
     /// Takes over what another thread has sealed.
     pub(crate) fn absorb(&mut self, sealed: Sealed) {
         self.replaced += sealed.replaced;
@@ -78,71 +100,97 @@ impl<'a> Arena<'a> {
         self.earlier.extend(sealed.written);
     }
 
-    /// Hashes every message, the lowest level first.
-    pub(crate) fn hash(&mut self) -> Vec<B256> {
-        let mut hashes = vec![B256::ZERO; self.pieces.len()];
-        let mut digests = Vec::new();
-        for level in self.levels() {
-            for &index in &level {
-                let piece = &self.pieces[index];
+    /// Hashes the pieces from `start` on, the lowest level first, into the scratch list.
+    fn hash(&mut self, start: usize) {
+        let Scratch { hashes, begins, order, digests, .. } = &mut self.scratch;
+        let heights = &self.heights[start..];
+        let count = heights.iter().max().map_or(0, |height| usize::from(*height) + 1);
+        begins.clear();
+        begins.resize(count + 1, 0);
+        for height in heights {
+            begins[usize::from(*height) + 1] += 1;
+        }
+        for height in 0..count {
+            begins[height + 1] += begins[height];
+        }
+        order.clear();
+        order.resize(heights.len(), 0);
+        for (index, height) in heights.iter().enumerate() {
+            // The begin of each height moves on while it is filled, and ends where the next one began.
+            let place = &mut begins[usize::from(*height)];
+            order[*place] = index;
+            *place += 1;
+        }
+        hashes.clear();
+        hashes.resize(heights.len(), B256::ZERO);
+        let pieces = &self.pieces[start..];
+        let mut from = 0;
+        for &to in &begins[..count] {
+            let level = &order[from..to];
+            from = to;
+            for &index in level {
+                let piece = &pieces[index];
                 for side in 0..2 {
                     if let Some(child) = piece.new[side] {
                         let at = piece.hash_at[side];
-                        self.buffer[at..at + 32].copy_from_slice(hashes[child].as_slice());
+                        self.buffer[at..at + 32].copy_from_slice(hashes[child - start].as_slice());
                     }
                 }
             }
             let messages: Vec<&[u8]> = level
                 .iter()
-                .map(|&index| {
-                    let piece = &self.pieces[index];
-                    &self.buffer[piece.offset..piece.offset + piece.len]
-                })
+                .map(|&index| &self.buffer[pieces[index].offset..pieces[index].offset + pieces[index].len])
                 .collect();
+            digests.clear();
             digests.resize(level.len(), B256::ZERO);
-            keccak256_batch(&messages, &mut digests);
-            for (&index, digest) in level.iter().zip(&digests) {
+            keccak256_batch(&messages, digests);
+            for (&index, digest) in level.iter().zip(digests.iter()) {
                 hashes[index] = *digest;
             }
         }
-        hashes
     }
 
-    /// The pieces of each height, the lowest first.
-    fn levels(&self) -> Vec<Vec<usize>> {
-        let count = self.heights.iter().max().map_or(0, |height| usize::from(*height) + 1);
-        let mut levels = vec![Vec::new(); count];
-        for (index, height) in self.heights.iter().enumerate() {
-            levels[usize::from(*height)].push(index);
-        }
-        levels
-    }
-
-    /// Hashes every message and makes the nodes.
-    pub(crate) fn seal(mut self, generation: u32) -> Sealed {
-        let hashes = self.hash();
-        let mut nodes: Vec<Option<Arc<Node>>> = Vec::with_capacity(hashes.len());
-        let mut messages = Vec::with_capacity(hashes.len());
-        let mut added = self.added;
-        for (piece, hash) in self.pieces.into_iter().zip(&hashes) {
+    /// Hashes the pieces from `start` on and makes their nodes. [`Arena::take`] gives those that become children of a node
+    /// still to be written.
+    pub(crate) fn seal(&mut self, start: usize, generation: u32) {
+        self.hash(start);
+        let Scratch { hashes, nodes, .. } = &mut self.scratch;
+        nodes.clear();
+        self.heights.truncate(start);
+        for (piece, hash) in self.pieces.drain(start..).zip(hashes.iter()) {
             let [mut left, mut right] = piece.nodes;
             if let Some(child) = piece.new[0] {
-                left = nodes[child].take();
+                left = nodes[child - start].take();
             }
             if let Some(child) = piece.new[1] {
-                right = nodes[child].take();
+                right = nodes[child - start].take();
             }
             let message = &self.buffer[piece.offset..piece.offset + piece.len];
-            let node = Node::new(message, [left, right], piece.long_value.cloned(), generation);
-            added += node.memory();
-            nodes.push(Some(Arc::new(node)));
-            messages.push((*hash, piece.offset, piece.len));
+            let node = Arc::new(Node::new(message, [left, right], piece.long_value.cloned(), generation));
+            self.added += node.memory();
+            nodes.push(Some(node));
+            self.messages.push((*hash, piece.offset, piece.len));
         }
+    }
+
+    /// A node of the last seal, which began at `start`.
+    pub(crate) fn take(&mut self, index: usize, start: usize) -> (B256, Option<Arc<Node>>) {
+        (self.scratch.hashes[index - start], self.scratch.nodes[index - start].take())
+    }
+
+    /// The hash of one message, all of which are hashed for it.
+    pub(crate) fn hash_of(mut self, index: usize) -> B256 {
+        self.hash(0);
+        self.scratch.hashes[index]
+    }
+
+    /// All that was sealed.
+    pub(crate) fn finish(self) -> Sealed {
         let mut written = self.earlier;
-        if !messages.is_empty() || !self.values.is_empty() {
-            written.push(Written { buffer: self.buffer, messages, values: self.values });
+        if !self.messages.is_empty() || !self.values.is_empty() {
+            written.push(Written { buffer: self.buffer, messages: self.messages, values: self.values });
         }
-        Sealed { hashes, nodes, written, added, replaced: self.replaced }
+        Sealed { written, added: self.added, replaced: self.replaced }
     }
 }
 
@@ -155,7 +203,7 @@ pub(crate) fn root_of(ops: &[Op<'_>]) -> B256 {
         None => EMPTY_ROOT,
         Some(draft) => {
             let index = applier.write(draft);
-            applier.arena.hash()[index]
+            applier.arena.hash_of(index)
         }
     }
 }

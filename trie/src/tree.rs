@@ -253,16 +253,20 @@ impl Trie {
             Some(root) => applier.change(&root, 0, ops, 0)?,
             None => applier.build(ops, 0).map_or(Sub::Unchanged, Sub::Draft),
         };
-        let root = match sub {
+        let (root, root_hash) = match sub {
             Sub::Unchanged => return Ok(self.clone()),
-            Sub::Empty => None,
-            Sub::Draft(draft) => Some(applier.write(draft)),
+            Sub::Empty => {
+                applier.arena.seal(0, generation);
+                (None, EMPTY_ROOT)
+            }
+            Sub::Draft(draft) => {
+                let index = applier.write(draft);
+                applier.arena.seal(0, generation);
+                let (hash, node) = applier.arena.take(index, 0);
+                (node, hash)
+            }
         };
-        let mut sealed = applier.arena.seal(generation);
-        let (root, root_hash) = match root {
-            None => (None, EMPTY_ROOT),
-            Some(index) => (sealed.nodes[index].take(), sealed.hashes[index]),
-        };
+        let sealed = applier.arena.finish();
         inner.loaded.fetch_add(sealed.added, Ordering::Relaxed);
         // Other versions may have been counted twice or not at all: the figure is a guide, it must only not wrap.
         let _ = inner

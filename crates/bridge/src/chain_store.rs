@@ -356,3 +356,201 @@ pub fn lowest_block(network: BtcNetwork, creation_time_ms: i64) -> Result<Stored
     checkpoint_before(network, creation_time_ms.wrapping_sub(CHECKPOINT_MARGIN))
         .ok_or(ChainError::Threw("time of the checkpoint"))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use rhizome_primitives::{Address, U256};
+
+    /// Cells alone, with a count of reads.
+    #[derive(Default)]
+    struct Cells {
+        cells: HashMap<B256, Bytes>,
+        reads: usize,
+    }
+
+    impl BridgeHost for Cells {
+        fn cell(&mut self, key: &B256) -> Result<Option<Bytes>, HostFault> {
+            self.reads += 1;
+            Ok(self.cells.get(key).cloned())
+        }
+        fn set_cell(&mut self, key: B256, value: Option<Bytes>) -> Result<(), HostFault> {
+            match value {
+                Some(value) => self.cells.insert(key, value),
+                None => self.cells.remove(&key),
+            };
+            Ok(())
+        }
+        fn balance(&mut self, _: &Address) -> Result<U256, HostFault> {
+            Ok(U256::ZERO)
+        }
+        fn transfer(&mut self, _: Address, _: Address, _: U256) -> Result<(), HostFault> {
+            Ok(())
+        }
+        fn is_contract(&mut self, _: &Address) -> Result<bool, HostFault> {
+            Ok(false)
+        }
+        fn log(&mut self, _: Vec<B256>, _: Bytes) {}
+        fn sender_public_key(&mut self) -> Option<[u8; 33]> {
+            None
+        }
+    }
+
+    /// A child with a valid proof of work; `salt` tells siblings apart.
+    fn mine(parent: &BtcHeader, bits: u32, salt: u8) -> BtcHeader {
+        let mut raw = *parent.bytes();
+        raw[4..36].copy_from_slice(&parent.hash().wire_bytes());
+        raw[36] = salt;
+        raw[68..72].copy_from_slice(&(parent.time() + 600).to_le_bytes());
+        raw[72..76].copy_from_slice(&bits.to_le_bytes());
+        (0u32..)
+            .map(|nonce| {
+                raw[76..].copy_from_slice(&nonce.to_le_bytes());
+                BtcHeader::from_bytes(raw)
+            })
+            .find(|header| header.has_valid_work(BtcNetwork::Regtest))
+            .unwrap()
+    }
+
+    const EASY: u32 = 0x207f_ffff;
+
+    fn open(host: &mut Cells, activations: Activations) -> BtcChain {
+        BtcChain::open(host, BridgeConstants::regtest(), activations).unwrap()
+    }
+
+    fn run(parent: &BtcHeader, length: usize, salt: u8) -> Vec<BtcHeader> {
+        let mut out = vec![parent.clone()];
+        for _ in 0..length {
+            out.push(mine(&out[out.len() - 1], EASY, salt));
+        }
+        out.remove(0);
+        out
+    }
+
+    #[test]
+    fn first_opening_writes_block_head_and_index() {
+        let mut host = Cells::default();
+        let mut chain = open(&mut host, Activations::ALL);
+        assert!(chain.head_is_genesis());
+        assert_eq!(host.cells.len(), 2);
+        assert!(host.cells.values().all(|cell| cell.len() == 116));
+        chain.save_index(&mut host).unwrap();
+        assert_eq!(host.cells[&index_key(0)].len(), 33);
+        // Opening again writes nothing.
+        let cells = host.cells.clone();
+        open(&mut host, Activations::NONE);
+        assert_eq!(host.cells, cells);
+        // Before RSKIP-199 there is no index, before RSKIP-454 the work has 12 bytes.
+        let mut old = Cells::default();
+        let mut chain = open(&mut old, Activations::NONE);
+        chain.save_index(&mut old).unwrap();
+        assert_eq!(old.cells.len(), 2);
+        assert!(old.cells.values().all(|cell| cell.len() == 96));
+    }
+
+    #[test]
+    fn refused_headers_leave_no_trace() {
+        let mut host = Cells::default();
+        let mut chain = open(&mut host, Activations::ALL);
+        let genesis = BtcNetwork::Regtest.genesis();
+        let first = mine(genesis, EASY, 1);
+        let orphan = mine(&mine(&first, EASY, 1), EASY, 1);
+        let cells = host.cells.clone();
+        assert!(!chain.add(&mut host, &orphan).unwrap());
+        assert!(chain.add(&mut host, &mine(genesis, 0x207f_fffe, 1)).is_err());
+        let mut bad = *first.bytes();
+        let bad = (0u8..=255)
+            .map(|nonce| {
+                bad[79] = nonce;
+                BtcHeader::from_bytes(bad)
+            })
+            .find(|header| !header.has_valid_work(BtcNetwork::Regtest))
+            .unwrap();
+        assert!(chain.add(&mut host, &bad).is_err());
+        assert_eq!(host.cells, cells);
+        assert!(chain.add(&mut host, &first).unwrap());
+        assert!(chain.add(&mut host, &first).unwrap());
+        assert_eq!(chain.head().height, 1);
+    }
+
+    #[test]
+    fn more_work_moves_the_head_and_the_index() {
+        let mut host = Cells::default();
+        let mut chain = open(&mut host, Activations::ALL);
+        let genesis = BtcNetwork::Regtest.genesis();
+        let main = run(genesis, 6, 1);
+        let side = run(&main[1], 5, 2);
+        for header in &main {
+            assert!(chain.add(&mut host, header).unwrap());
+        }
+        chain.save_index(&mut host).unwrap();
+        // Up to the same height the side branch is only stored.
+        for header in &side[..4] {
+            assert!(chain.add(&mut host, header).unwrap());
+            assert_eq!(chain.head().header, main[5]);
+        }
+        assert!(chain.add(&mut host, &side[4]).unwrap());
+        assert_eq!(chain.head().header, side[4]);
+        assert_eq!(chain.head().height, 7);
+        // The index of this call is not seen yet.
+        let at = |chain: &mut BtcChain, host: &mut Cells, height| {
+            chain.block_at_main_chain_height(host, height).unwrap().unwrap().header
+        };
+        assert_eq!(at(&mut chain, &mut host, 4), main[3]);
+        chain.save_index(&mut host).unwrap();
+        assert_eq!(at(&mut chain, &mut host, 4), side[1]);
+        assert_eq!(at(&mut chain, &mut host, 2), main[1]);
+        assert_eq!(chain.block_at_main_chain_depth(&mut host, 6).unwrap().unwrap().header, main[0]);
+        // And back again.
+        let longer = run(&main[5], 2, 1);
+        for header in &longer {
+            chain.add(&mut host, header).unwrap();
+        }
+        chain.save_index(&mut host).unwrap();
+        assert_eq!(chain.head().header, longer[1]);
+        assert_eq!(at(&mut chain, &mut host, 4), main[3]);
+        // Nothing lies above the head, nor, on regtest, more than five blocks below it.
+        assert!(chain.block_at_main_chain_height(&mut host, 9).is_err());
+        assert!(chain.block_at_main_chain_height(&mut host, 2).is_err());
+        assert!(chain.block_at_main_chain_height(&mut host, 3).is_ok());
+    }
+
+    #[test]
+    fn an_indexed_look_up_reads_two_cells() {
+        let mut host = Cells::default();
+        let mut chain = open(&mut host, Activations::ALL);
+        for header in run(BtcNetwork::Regtest.genesis(), 30, 1) {
+            chain.add(&mut host, &header).unwrap();
+        }
+        chain.save_index(&mut host).unwrap();
+        let mut chain = open(&mut host, Activations::ALL);
+        host.reads = 0;
+        assert_eq!(chain.block_at_main_chain_height(&mut host, 12).unwrap().unwrap().height, 12);
+        assert_eq!(host.reads, 2);
+    }
+
+    #[test]
+    fn chains_start_from_a_checkpoint() {
+        let mut host = Cells::default();
+        let constants = BridgeConstants::mainnet();
+        let mut chain = BtcChain::open(&mut host, constants, Activations::NONE).unwrap();
+        chain.start_from_checkpoint(&mut host, constants.federation.genesis_creation_time_ms).unwrap();
+        assert!(!chain.head_is_genesis());
+        let head = chain.head().clone();
+        assert_eq!(lowest_block(constants.network, constants.federation.genesis_creation_time_ms).unwrap(), head);
+        assert_eq!(head.height % 2_016, 0);
+        // The chain breaks off below its start.
+        assert_eq!(chain.block_at_main_chain_depth(&mut host, 0).unwrap(), Some(head));
+        assert_eq!(chain.block_at_main_chain_depth(&mut host, 1).unwrap(), None);
+        assert!(chain.start_from_checkpoint(&mut host, 604_800).is_err());
+        chain.start_from_checkpoint(&mut host, 0).unwrap();
+    }
+
+    #[test]
+    fn damaged_cells_are_errors() {
+        let mut host = Cells::default();
+        host.cells.insert(head_key(), Bytes::from_static(&[1, 2, 3]));
+        assert!(BtcChain::open(&mut host, BridgeConstants::regtest(), Activations::ALL).is_err());
+    }
+}

@@ -72,3 +72,89 @@ fn testnet_target<S: BlockSource>(prev: &StoredBlock, next: &BtcHeader, source: 
     let expected = cursor.header.target(network);
     Ok(expected.is_some() && expected == next.target(network))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::convert::Infallible;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Blocks(HashMap<BtcHash, StoredBlock>);
+
+    impl BlockSource for Blocks {
+        type Error = Infallible;
+        fn block(&mut self, hash: &BtcHash) -> Result<Option<StoredBlock>, Infallible> {
+            Ok(self.0.get(hash).cloned())
+        }
+    }
+
+    fn header(prev: BtcHash, time: u32, bits: u32) -> BtcHeader {
+        let mut raw = [0; 80];
+        raw[4..36].copy_from_slice(&prev.wire_bytes());
+        raw[68..72].copy_from_slice(&time.to_le_bytes());
+        raw[72..76].copy_from_slice(&bits.to_le_bytes());
+        BtcHeader::from_bytes(raw)
+    }
+
+    /// Blocks of heights `from` on, `spacing` seconds apart; the last one comes back.
+    fn chain(blocks: &mut Blocks, from: i32, count: i32, spacing: u32, bits: u32) -> StoredBlock {
+        let mut last =
+            StoredBlock { header: header(BtcHash::ZERO, 1_400_000_000, bits), chain_work: U256::ZERO, height: from };
+        blocks.0.insert(last.header.hash(), last.clone());
+        for height in from + 1..from + count {
+            let next = header(last.header.hash(), last.header.time() + spacing, bits);
+            last = StoredBlock { header: next, chain_work: U256::ZERO, height };
+            blocks.0.insert(last.header.hash(), last.clone());
+        }
+        last
+    }
+
+    fn check(network: BtcNetwork, prev: &StoredBlock, after: u32, bits: u32, blocks: &mut Blocks) -> bool {
+        let next = header(prev.header.hash(), prev.header.time() + after, bits);
+        let Ok(right) = has_right_target(network, prev, &next, blocks);
+        right
+    }
+
+    #[test]
+    fn retarget_after_two_weeks() {
+        let bits = 0x1b04_04cb;
+        for (spacing, expected) in [(600, 0x1b04_0448), (1_200, 0x1b08_0890), (100_000, 0x1b10_132c), (1, 0x1b01_0132)]
+        {
+            let mut blocks = Blocks::default();
+            let prev = chain(&mut blocks, 2_016, 2_016, spacing, bits);
+            let right: Vec<_> =
+                [bits, expected].map(|bits| check(BtcNetwork::Mainnet, &prev, 600, bits, &mut blocks)).to_vec();
+            assert_eq!(right, [false, true], "spacing {spacing}");
+        }
+        // A block short of the look back, the chain breaks off.
+        let mut blocks = Blocks::default();
+        let prev = chain(&mut blocks, 2_017, 2_015, 600, bits);
+        assert!(!check(BtcNetwork::Mainnet, &prev, 600, 0x1b04_0448, &mut blocks));
+        // Off the transition the target stays.
+        let prev = chain(&mut blocks, 5_000, 3, 600, bits);
+        assert!(check(BtcNetwork::Mainnet, &prev, 600, bits, &mut blocks));
+        assert!(!check(BtcNetwork::Mainnet, &prev, 600, bits + 1, &mut blocks));
+    }
+
+    #[test]
+    fn testnet_takes_easy_blocks_after_a_pause() {
+        let network = BtcNetwork::Testnet;
+        let mut blocks = Blocks::default();
+        let hard = chain(&mut blocks, 5_000, 3, 600, 0x1b04_04cb);
+        let easy = header(hard.header.hash(), hard.header.time() + 1_201, 0x1d00_ffff);
+        let Ok(right) = has_right_target(network, &hard, &easy, &mut blocks);
+        assert!(right);
+        assert!(!check(network, &hard, 1_200, 0x1d00_ffff, &mut blocks));
+        // After an easy block the last hard target counts again.
+        let easy = StoredBlock { header: easy, chain_work: U256::ZERO, height: hard.height + 1 };
+        blocks.0.insert(easy.header.hash(), easy.clone());
+        assert!(check(network, &easy, 600, 0x1b04_04cb, &mut blocks));
+        assert!(!check(network, &easy, 600, 0x1d00_ffff, &mut blocks));
+        // A step back in time is a pause, too, whatever the target.
+        let back = header(easy.header.hash(), easy.header.time() - 1, 0x1c00_ffff);
+        let Ok(right) = has_right_target(network, &easy, &back, &mut blocks);
+        assert!(right);
+    }
+}

@@ -14,6 +14,8 @@ pub mod difficulty;
 pub mod encode;
 pub mod hash;
 pub mod header;
+#[cfg(test)]
+mod hostile;
 pub mod key;
 pub mod merkle;
 pub mod multisig;

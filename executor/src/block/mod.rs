@@ -86,8 +86,8 @@ impl BlockExecutor {
         let mut state = WorldState::new(parent_state.clone(), Arc::clone(&self.codes));
         setup_precompiles(&self.spec, header.number, &mut state)?;
         let run = lists::Run { block, env: &env, spec: &self.spec, precompiles: &self.precompiles, ancestors };
-        let mut done = run.execute(state)?;
-        supply::check(header.number, &mut done.state)?;
+        let done = run.execute(state)?;
+        supply::check(header.number, &done.state)?;
         let logs_bloom = done.receipts.iter().fold(Bloom::ZERO, |bloom, receipt| bloom | receipt.bloom);
         Ok(ExecutionOutcome {
             receipts: done.receipts,

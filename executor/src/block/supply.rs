@@ -4,41 +4,44 @@
 //! such rule, so a breach stops the node and is never the verdict "invalid block".
 
 use rhizome_primitives::U256;
-use rhizome_primitives::account::AccountState;
 
 use crate::Fault;
-use crate::state::{Location, WorldState};
+use crate::state::{Balance, WorldState};
 
 /// Compares the balances of all changed accounts before and after.
-pub(super) fn check(block: u64, state: &mut WorldState) -> Result<(), Fault> {
-    let (mut given, mut owned) = (U256::ZERO, U256::ZERO);
-    for location in state.changed_accounts() {
-        // A debt before is something owned now, and the other way round.
-        let before = record_before(state, location)?;
-        let after = state.account(location)?;
-        add(block, if is_debt(&before) { &mut owned } else { &mut given }, before)?;
-        add(block, if is_debt(&after) { &mut given } else { &mut owned }, after)?;
+pub(super) fn check(block: u64, state: &WorldState) -> Result<(), Fault> {
+    // Both sides of "what is owned afterwards was owned before": a debt stands on the other side.
+    let (mut before, mut after) = (Sum::default(), Sum::default());
+    for change in state.balance_changes() {
+        let (old, new) = change?;
+        if old != new {
+            before.add(old, &mut after);
+            after.add(new, &mut before);
+        }
     }
-    if owned > given {
-        return Err(Fault::Internal(format!("block {block} would raise the supply by {} wei", owned - given)));
+    match (before.total, after.total) {
+        (Some(before), Some(after)) if after <= before => Ok(()),
+        (Some(before), Some(after)) => {
+            Err(Fault::Internal(format!("block {block} would raise the supply by {} wei", after - before)))
+        }
+        _ => Err(Fault::Internal(format!("the balances of block {block} pass 2^256 wei"))),
     }
-    Ok(())
 }
 
-fn is_debt(record: &Option<AccountState>) -> bool {
-    record.as_ref().is_some_and(|record| record.negative)
+/// A sum that is lost when it passes 256 bits.
+struct Sum {
+    total: Option<U256>,
 }
 
-fn add(block: u64, total: &mut U256, record: Option<AccountState>) -> Result<(), Fault> {
-    let balance = record.map_or(U256::ZERO, |record| record.balance);
-    *total =
-        total.checked_add(balance).ok_or_else(|| Fault::Internal(format!("balances of block {block} pass 2^256")))?;
-    Ok(())
+impl Default for Sum {
+    fn default() -> Self {
+        Self { total: Some(U256::ZERO) }
+    }
 }
 
-fn record_before(state: &WorldState, location: Location) -> Result<Option<AccountState>, Fault> {
-    let Some(record) = state.parent().get(location.keys().account())? else { return Ok(None) };
-    let record = AccountState::decode(&record)
-        .map_err(|_| Fault::CorruptState { what: "record", account: location.to_string() })?;
-    Ok(Some(record))
+impl Sum {
+    fn add(&mut self, balance: Balance, other_side: &mut Self) {
+        let side = if balance.negative { other_side } else { self };
+        side.total = side.total.and_then(|total| total.checked_add(balance.amount));
+    }
 }

@@ -76,6 +76,10 @@ fn request_call(mut context: Context<'_, '_>, scheme: CallScheme) -> Outcome {
     let remaining = machine.gas.remaining();
     let gas = callee_gas(remaining, saturated(&asked), !value.is_zero(), context.host.rules.r150)?;
     charge(machine, gas)?;
+    let extend = &mut machine.extend;
+    extend.peak = extend.peak.max(machine.gas.limit() - machine.gas.remaining());
+    extend.moved_all |= gas == remaining;
+    extend.value_call |= !value.is_zero();
     machine.memory.extend(output.offset, output.len);
     machine.extend.pending = Pending::Call(CallRequest {
         scheme,

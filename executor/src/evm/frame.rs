@@ -27,7 +27,7 @@ use super::precompile::{CallKind, PrecompileCall, PrecompileError, PrecompileHos
 use super::table::Table;
 use super::trace::{EnteredFrame, FrameStart, LeftFrame, Step, Tracer};
 use crate::error::Fault;
-use crate::state::{Checkpoint, Code, covers};
+use crate::state::{Checkpoint, Code};
 
 /// Frames kept between transactions; deeper ones are freed.
 const KEPT_FRAMES: usize = 16;
@@ -57,6 +57,12 @@ pub(crate) struct Ended {
     /// Refunds earned; zero after an exception.
     pub(crate) refund: u64,
     pub(crate) output: Bytes,
+    /// The most gas that counted as used at a time.
+    pub(crate) peak: u64,
+    /// A call got all gas that was left.
+    pub(crate) moved_all: bool,
+    /// A call with value was made.
+    pub(crate) value_call: bool,
 }
 
 /// What the outermost frame starts with.
@@ -310,7 +316,7 @@ impl<'b> Evm<'b> {
         let sender = machine.input.address;
         let receiver = if request.scheme.runs_in_caller() { sender } else { request.target };
         let state = &mut self.host.state;
-        if !covers(state.balance(sender)?, request.value) {
+        if !state.covers(sender, request.value)? {
             self.clear_return_buffer();
             return self.settle(false, request.gas, request.cost, tracer);
         }
@@ -373,7 +379,7 @@ impl<'b> Evm<'b> {
         let sender = machine.input.address;
         let receiver = if request.scheme.runs_in_caller() { sender } else { request.target };
         let state = &mut self.host.state;
-        if !covers(state.balance(sender)?, request.value) {
+        if !state.covers(sender, request.value)? {
             self.clear_return_buffer();
             return self.settle(false, request.gas, request.cost, tracer);
         }
@@ -523,11 +529,12 @@ impl<'b> Evm<'b> {
             return Ok(Some(InstructionResult::CreateInitCodeSizeLimit));
         }
         // Neither of these two refusals touches the return buffer.
-        if depth == rules.max_depth() || !covers(state.balance(sender)?, request.value) {
+        if depth == rules.max_depth() || !state.covers(sender, request.value)? {
             return self.settle(false, 0, request.cost, tracer);
         }
         let gas = machine.gas.remaining();
         machine.gas.set_remaining(0);
+        machine.extend.peak = machine.gas.limit();
         state.increase_nonce(sender)?;
         // Collisions take all the gas and leave the return buffer.
         if rules.r125 && state.was_destroyed(&address) {
@@ -610,6 +617,8 @@ impl<'b> Evm<'b> {
         let checkpoint = frame.checkpoint.take();
         let internal_txs = frame.machine.extend.internal_txs;
         let given = frame.machine.gas.limit();
+        let peak = frame.machine.extend.peak.max(given - gas);
+        let (moved_all, value_call) = (frame.machine.extend.moved_all, frame.machine.extend.value_call);
         let (logs, destroyed, precompiles) = (frame.logs, frame.destroyed, frame.precompiles_called);
         if outcome != Outcome::Success {
             self.host.state.truncate_logs(logs);
@@ -621,7 +630,7 @@ impl<'b> Evm<'b> {
                 Outcome::Revert => End::Revert,
                 Outcome::Exception => End::Exception { reason: end, silent: frame.machine.extend.silent },
             };
-            return Ok(Some(Ended { end, gas, refund, output }));
+            return Ok(Some(Ended { end, gas, refund, output, peak, moved_all, value_call }));
         };
         self.active -= 1;
 
@@ -642,6 +651,8 @@ impl<'b> Evm<'b> {
                     Outcome::Success => {
                         self.host.state.commit(checkpoint);
                         caller.extend.refund += refund;
+                        caller.extend.moved_all |= moved_all;
+                        caller.extend.value_call |= value_call;
                     }
                     Outcome::Revert | Outcome::Exception => self.host.state.revert(checkpoint),
                 }

@@ -219,6 +219,12 @@ pub(super) struct Extra {
     pub(super) silent: bool,
     /// rskj's internal transactions so far, those of the frame's calls included: the next one's index.
     pub(super) internal_txs: u32,
+    /// The most gas that counted as used at a time: calls take all they hand over and give the rest back.
+    pub(super) peak: u64,
+    /// A call got all gas that was left; counts for calls that succeeded, too.
+    pub(super) moved_all: bool,
+    /// A call with value was made; counts for calls that succeeded, too.
+    pub(super) value_call: bool,
 }
 
 /// What the frame loop is to do for a paused interpreter.

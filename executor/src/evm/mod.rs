@@ -22,6 +22,6 @@ pub use env::{BlockEnv, TxEnv};
 pub use precompile::{CallKind, PrecompileCall, PrecompileError, PrecompileHost, Precompiles};
 pub use trace::{EnteredFrame, FrameStart, LeftFrame, Step, Tracer};
 
-pub(crate) use frame::{End, Evm, Start, refuses_code};
+pub(crate) use frame::{End, Ended, Evm, Start, refuses_code};
 pub(crate) use gas::{CODE_BYTE, MAX_INITCODE, SELFDESTRUCT_REFUND};
 pub(crate) use host::Host;

@@ -23,7 +23,7 @@ pub enum Location {
 
 impl Location {
     /// The trie keys of the account.
-    pub(crate) fn keys(&self) -> AccountKeys {
+    pub(super) fn keys(&self) -> AccountKeys {
         match self {
             Self::Account(address) => AccountKeys::new(address),
             Self::RemascSender => AccountKeys::remasc_sender(),
@@ -248,11 +248,29 @@ pub(super) struct Account {
     pub(super) location: Location,
     pub(super) keys: AccountKeys,
     pub(super) contents: Contents,
+    /// The balance in the trie, once the record was read from there.
+    pub(super) balance_before: Option<Balance>,
+}
+
+/// A balance, which rskj lets fall below zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// Wei.
+    pub amount: U256,
+    /// The amount is owed.
+    pub negative: bool,
+}
+
+impl Balance {
+    /// The balance of a record; zero without one.
+    pub(super) fn of(record: Option<&AccountState>) -> Self {
+        record.map_or_else(Self::default, |record| Self { amount: record.balance, negative: record.negative })
+    }
 }
 
 impl Account {
     pub(super) fn new(location: Location) -> Self {
-        Self { location, keys: location.keys(), contents: Contents::default() }
+        Self { location, keys: location.keys(), contents: Contents::default(), balance_before: None }
     }
 }
 

@@ -3,8 +3,9 @@
 use rhizome_primitives::Bytes;
 use rhizome_trie::{ChangeSet, TrieKey};
 
-use super::account::{Contents, Slot};
-use super::{Location, WorldState};
+use super::account::{Balance, Contents, Slot};
+use super::{WorldState, record_in};
+use crate::error::Fault;
 
 impl Contents {
     /// Keeps the marks of the accesses that `other` has.
@@ -82,15 +83,20 @@ impl WorldState {
         ChangeSet::from_parts(deletes, puts)
     }
 
-    /// The accounts whose record changed or that were deleted, sorted; for checks over balances.
-    pub fn changed_accounts(&self) -> Vec<Location> {
-        let mut changed: Vec<_> = self
-            .accounts
-            .iter()
-            .filter(|account| account.contents.deleted || account.contents.record.is_dirty())
-            .map(|account| account.location)
-            .collect();
-        changed.sort_unstable();
-        changed
+    /// Balance in the trie and balance now of each account whose record changed or that was deleted, in no order.
+    ///
+    /// # Errors
+    /// When the trie has to be read, for an account that was written over unseen, and cannot be.
+    pub fn balance_changes(&self) -> impl Iterator<Item = Result<(Balance, Balance), Fault>> {
+        let changed = self.accounts.iter().filter(|account| {
+            account.contents.deleted || account.contents.record.is_dirty()
+        });
+        changed.map(|account| {
+            let before = match account.balance_before {
+                Some(before) => before,
+                None => Balance::of(record_in(&self.parent, account.location, &account.keys)?.as_ref()),
+            };
+            Ok((before, Balance::of(account.contents.record.value.as_ref())))
+        })
     }
 }

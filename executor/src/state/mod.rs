@@ -24,12 +24,13 @@ use rhizome_primitives::account::AccountState;
 use rhizome_primitives::receipt::Log;
 use rhizome_primitives::{Address, B256, Bytes, KECCAK_EMPTY, U256};
 use rhizome_trie::Trie;
+use rhizome_trie::key::AccountKeys;
 
 use crate::error::Fault;
 use account::{Account, Contents, Slot, cell_word};
 
 pub use access::{AccessConflict, AccessedKey};
-pub use account::{CellValue, Location};
+pub use account::{Balance, CellValue, Location};
 pub use code::{Code, CodeCache, JumpMap};
 
 /// A place in the undo log to which the state can go back.
@@ -42,11 +43,6 @@ pub struct Checkpoint {
 /// An account of one [`WorldState`], found already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AccountRef(u32);
-
-/// Whether a balance, which is signed, covers an amount, which is not.
-pub fn covers(balance: U256, amount: U256) -> bool {
-    !balance.bit(255) && balance >= amount
-}
 
 /// The inverse of one change.
 #[derive(Debug)]
@@ -116,13 +112,12 @@ impl WorldState {
         let record = &mut account.contents.record;
         record.mark_read();
         if !record.is_loaded() {
-            let value = if account.contents.detached { None } else { self.parent.get(account.keys.account())? };
-            let decoded = match value {
-                None => None,
-                Some(bytes) => Some(AccountState::decode(&bytes).map_err(|_| Fault::CorruptState {
-                    what: "record",
-                    account: account.location.to_string(),
-                })?),
+            let decoded = if account.contents.detached {
+                None
+            } else {
+                let decoded = record_in(&self.parent, account.location, &account.keys)?;
+                account.balance_before = Some(Balance::of(decoded.as_ref()));
+                decoded
             };
             record.load(decoded);
         }
@@ -164,40 +159,64 @@ impl WorldState {
         let at = self.at(location.into());
         let mut fresh = AccountState::default();
         if keep_balance && let Some(record) = self.record(at)? {
-            fresh.balance = record.balance;
+            (fresh.balance, fresh.negative) = (record.balance, record.negative);
         }
         self.put_record(at, fresh);
         Ok(())
     }
 
-    /// The balance in wei; zero for an absent account.
+    /// The balance in wei; zero for an absent account and for one in debt.
     pub fn balance(&mut self, location: impl Into<Location>) -> Result<U256, Fault> {
         let at = self.at(location.into());
-        Ok(self.record(at)?.as_ref().map_or(U256::ZERO, |record| record.balance))
+        Ok(match self.record(at)? {
+            Some(record) if !record.negative => record.balance,
+            _ => U256::ZERO,
+        })
     }
 
-    /// Adds to the balance; creates an absent account, also when the amount is zero. Returns the new balance.
-    pub fn add_balance(&mut self, location: impl Into<Location>, amount: U256) -> Result<U256, Fault> {
+    /// Whether the balance is not below an amount. A balance in debt is below zero too.
+    pub fn covers(&mut self, location: impl Into<Location>, amount: U256) -> Result<bool, Fault> {
         let at = self.at(location.into());
-        self.change_balance(at, amount)
+        Ok(match self.record(at)? {
+            Some(record) => !record.negative && record.balance >= amount,
+            None => amount.is_zero(),
+        })
+    }
+
+    /// Adds to the balance; creates an absent account, also when the amount is zero.
+    pub fn add_balance(&mut self, location: impl Into<Location>, amount: U256) -> Result<(), Fault> {
+        let at = self.at(location.into());
+        self.change_balance(at, amount, false)
     }
 
     /// Takes from the balance; creates an absent account, also when the amount is zero.
     ///
-    /// Whether the balance suffices is for the caller to check ([`covers`]): it may fall below zero, as it may in rskj.
+    /// Whether the balance suffices is for the caller to check ([`Self::covers`]): it may fall below zero, as it may in rskj.
     pub fn sub_balance(&mut self, location: impl Into<Location>, amount: U256) -> Result<(), Fault> {
         let at = self.at(location.into());
-        self.change_balance(at, amount.wrapping_neg()).map(drop)
+        self.change_balance(at, amount, true)
     }
 
-    /// Adds a signed amount to a signed balance, both in two's complement.
-    fn change_balance(&mut self, at: u32, amount: U256) -> Result<U256, Fault> {
+    /// Adds an amount that may be negative.
+    fn change_balance(&mut self, at: u32, amount: U256, negative: bool) -> Result<(), Fault> {
         let mut record = self.record_or_new(at)?;
-        if !amount.is_zero() {
-            record.balance = record.balance.wrapping_add(amount);
-            self.put_record(at, record);
+        if amount.is_zero() {
+            return Ok(());
         }
-        Ok(record.balance)
+        if record.negative == negative {
+            record.balance = record
+                .balance
+                .checked_add(amount)
+                .ok_or_else(|| Fault::Internal("a balance passes 2^256".into()))?;
+        } else if record.balance >= amount {
+            record.balance -= amount;
+            record.negative &= !record.balance.is_zero();
+        } else {
+            record.balance = amount - record.balance;
+            record.negative = negative;
+        }
+        self.put_record(at, record);
+        Ok(())
     }
 
     /// Moves an amount; creates both accounts where they are absent, also when the amount is zero.
@@ -208,8 +227,7 @@ impl WorldState {
         amount: U256,
     ) -> Result<(), Fault> {
         self.sub_balance(from, amount)?;
-        self.add_balance(to, amount)?;
-        Ok(())
+        self.add_balance(to, amount)
     }
 
     /// The nonce; zero for an absent account.
@@ -524,6 +542,7 @@ impl WorldState {
                     location: account.location,
                     keys: account.keys.clone(),
                     contents: account.contents.as_parent(),
+                    balance_before: account.balance_before,
                 })
                 .collect(),
             undo: Vec::new(),
@@ -537,10 +556,27 @@ impl WorldState {
     /// Applies the changes of a child, and adds its destroyed contracts to this state's. The child's accesses are dropped.
     pub fn merge(&mut self, child: Self) {
         debug_assert_eq!(self.open, 0, "a merge is never undone");
-        for account in child.accounts {
-            let at = self.at(account.location);
-            self.accounts[at as usize].contents.merge(account.contents);
+        for mut account in child.accounts {
+            match self.index.get(&account.location) {
+                Some(at) => {
+                    let own = &mut self.accounts[*at as usize];
+                    own.contents.merge(account.contents);
+                    own.balance_before = own.balance_before.or(account.balance_before);
+                }
+                None => {
+                    account.contents.clear_accesses();
+                    self.index.insert(account.location, self.accounts.len() as u32);
+                    self.accounts.push(account);
+                }
+            }
         }
         self.destroyed.extend(child.destroyed);
     }
+}
+
+/// An account's record in a trie.
+fn record_in(trie: &Trie, location: Location, keys: &AccountKeys) -> Result<Option<AccountState>, Fault> {
+    let Some(bytes) = trie.get(keys.account())? else { return Ok(None) };
+    let decoded = AccountState::decode(&bytes);
+    decoded.map(Some).map_err(|_| Fault::CorruptState { what: "record", account: location.to_string() })
 }

@@ -5,7 +5,7 @@ use rhizome_primitives::{Address, BRIDGE_ADDRESS, Coin, Sender, Transaction, U25
 
 use super::{TransactionExecutor, TxError};
 use crate::evm::MAX_INITCODE;
-use crate::state::{Location, covers};
+use crate::state::Location;
 
 /// Why a transaction may not stand in its place in a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,16 +70,20 @@ pub(super) struct Admitted {
 
 /// The gas that a transaction costs before anything runs (`Transaction.transactionCost`), free ones aside.
 pub fn intrinsic_gas(tx: &Transaction, activations: Activations) -> u64 {
-    let (zeros, others) = tx.data_bytes();
+    intrinsic_gas_of(&tx.data, tx.is_contract_creation(), activations)
+}
+
+/// The same for these data.
+pub(super) fn intrinsic_gas_of(data: &[u8], creates: bool, activations: Activations) -> u64 {
+    let len = data.len() as u64;
+    let zeros = data.iter().filter(|byte| **byte == 0).count() as u64;
     let other_price = if activations.is_active(Rskip::R400) { 16 } else { 68 };
-    let base = if !tx.is_contract_creation() {
-        21_000
-    } else if activations.is_active(Rskip::R438) {
-        53_000 + 2 * (tx.data.len() as u64).div_ceil(32)
-    } else {
-        53_000
+    let base = match (creates, activations.is_active(Rskip::R438)) {
+        (false, _) => 21_000,
+        (true, false) => 53_000,
+        (true, true) => 53_000 + 2 * len.div_ceil(32),
     };
-    base + 4 * zeros + other_price * others
+    base + 4 * zeros + other_price * (len - zeros)
 }
 
 impl TransactionExecutor<'_> {
@@ -128,8 +132,12 @@ impl TransactionExecutor<'_> {
         // Gas counts only where the transaction has a price at all.
         let gas_cost = if intrinsic > 0 { tx.gas_price().checked_mul(U256::from(gas_limit)) } else { Some(U256::ZERO) };
         let needed = gas_cost.and_then(|cost| cost.checked_add(tx.value));
-        let balance = host.state.balance(location)?;
-        if needed.is_none_or(|needed| !covers(balance, needed)) {
+        let covered = match needed {
+            Some(needed) => host.state.covers(location, needed)?,
+            None => false,
+        };
+        if !covered {
+            let balance = host.state.balance(location)?;
             return Err(Inadmissible::Balance { balance, needed: needed.unwrap_or(U256::MAX) }.into());
         }
         if sender != Sender::Remasc && !tx.accepts_signature(host.block.chain_id) {

@@ -1,5 +1,6 @@
 //! JSON with its keys in order and none of them twice, and typed access that names the place of what is wrong.
 
+use std::io::Read;
 use std::path::Path;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -164,10 +165,22 @@ impl<'a> Place<'a> {
     }
 }
 
+/// Largest file that is read, bytes: a genesis file with hundreds of thousands of accounts.
+const MAX_FILE_SIZE: u64 = 64 << 20;
+
 /// Reads a file of JSON.
 pub(crate) fn read(path: &Path) -> Result<Json, ChainSpecError> {
-    let text = std::fs::read(path).map_err(|source| ChainSpecError::Read { path: path.to_owned(), source })?;
+    let text = read_bounded(path).map_err(|source| ChainSpecError::Read { path: path.to_owned(), source })?;
     serde_json::from_slice(&text).map_err(|source| ChainSpecError::Syntax { path: path.to_owned(), source })
+}
+
+fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    std::fs::File::open(path)?.take(MAX_FILE_SIZE + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MAX_FILE_SIZE {
+        return Err(std::io::Error::other(format!("larger than {MAX_FILE_SIZE} bytes")));
+    }
+    Ok(text)
 }
 
 /// The known key that takes the fewest edits, letters' case aside.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rhizome_chainspec::{Activations, ChainSpec, Genesis, Network, NetworkUpgrade, Rskip, constants as common};
 use rhizome_primitives::{B256, hex};
-use rhizome_tests::{Tally, bytes, data_folders, text, vector_document, vectors};
+use rhizome_tests::{Tally, bytes, chains, text, vector_document, vectors};
 use serde_json::{Value, json};
 
 /// A block number behind every upgrade that has a height.
@@ -213,30 +213,24 @@ fn vectors_genesis_header() {
 /// The chain file of every recorded chain is read, and its rules are where it puts them.
 #[test]
 fn vectors_chain_files() {
-    let mut tally = Tally::new("chain files");
-    let Some(folder) = data_folders().into_iter().map(|folder| folder.join("chains")).find(|folder| folder.is_dir())
-    else {
-        println!("chains: absent");
+    let folders = chains::chain_folders();
+    if folders.is_empty() {
         return;
-    };
-    let mut folders = vec![folder];
-    while let Some(folder) = folders.pop() {
-        let file = folder.join("chain.json");
-        if file.is_file() {
-            let written: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-            let spec = ChainSpec::from_file(&file).unwrap();
-            for (key, expected) in written["activations"].as_object().into_iter().flatten() {
-                let got = NetworkUpgrade::from_key(key).map(|upgrade| height(spec.upgrade_height(upgrade)));
-                tally.equal(&format!("{} {key}", file.display()), got.as_ref(), Some(expected));
-            }
-            for (key, expected) in written["rskips"].as_object().into_iter().flatten() {
-                let got = Rskip::from_key(key).map(|rule| height(spec.activation_height(rule)));
-                tally.equal(&format!("{} {key}", file.display()), got.as_ref(), Some(expected));
-            }
-            tally.equal(&format!("{} base", file.display()), spec.network.name(), written["base"].as_str().unwrap());
+    }
+    let mut tally = Tally::new("chain files");
+    for file in folders.iter().map(|folder| folder.join("chain.json")) {
+        let place = file.display();
+        let written: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let spec = ChainSpec::from_file(&file).unwrap();
+        for (key, expected) in written["activations"].as_object().into_iter().flatten() {
+            let got = NetworkUpgrade::from_key(key).map(|upgrade| height(spec.upgrade_height(upgrade)));
+            tally.equal(&format!("{place} {key}"), got.as_ref(), Some(expected));
         }
-        let entries = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-        folders.extend(entries.filter(|path| path.is_dir()));
+        for (key, expected) in written["rskips"].as_object().into_iter().flatten() {
+            let got = Rskip::from_key(key).map(|rule| height(spec.activation_height(rule)));
+            tally.equal(&format!("{place} {key}"), got.as_ref(), Some(expected));
+        }
+        tally.equal(&format!("{place} base"), spec.network.name(), written["base"].as_str().unwrap());
     }
     tally.finish();
 }

@@ -9,13 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memory_chain::MemoryChain;
-use rhizome_chainspec::ChainSpec;
+use rhizome_chainspec::{ChainSpec, Rskip};
 use rhizome_executor::Fault;
-use rhizome_executor::block::{BlockExecutor, ExecutionError};
+use rhizome_executor::block::{BlockExecutor, ExecutionError, ExecutionOutcome};
 use rhizome_executor::genesis::{genesis_block, genesis_state};
-use rhizome_primitives::{B256, Block, Receipt, RecoveredBlock, Sender, hex};
+use rhizome_primitives::header::HeaderExtension;
+use rhizome_primitives::{B256, Block, BlockHeader, HeaderFields, Receipt, RecoveredBlock, Sender, U256, hex};
 use rhizome_tests::{Tally, chains, json_lines};
-use rhizome_trie::MemoryTrieStore;
+use rhizome_trie::{MemoryTrieStore, Trie};
 use serde_json::Value;
 
 fn recovered(block: Block) -> RecoveredBlock {
@@ -70,12 +71,25 @@ fn compare_receipt(expected: &Value, receipt: &Receipt, cumulative: u64, used: u
     Ok(())
 }
 
+/// A block that was executed.
+struct Step<'a> {
+    executor: &'a BlockExecutor,
+    chain: &'a MemoryChain,
+    block: &'a RecoveredBlock,
+    outcome: &'a ExecutionOutcome,
+    before: &'a Trie,
+    after: &'a Trie,
+}
+
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-/// Executes one chain; the last block's number, and whether it stopped at a contract that is not built.
-fn execute(folder: &Path) -> Result<(u64, Option<String>), String> {
+/// Executes one chain and hands each block to `look`; the last block's number, and why it stopped if a contract is not built.
+fn execute(
+    folder: &Path,
+    mut look: impl FnMut(&Step<'_>) -> Result<(), String>,
+) -> Result<(u64, Option<String>), String> {
     let spec = Arc::new(ChainSpec::from_file(&folder.join("chain.json")).map_err(|error| error.to_string())?);
     let executor = BlockExecutor::new(Arc::clone(&spec));
     let mut chain = MemoryChain::default();
@@ -112,7 +126,8 @@ fn execute(folder: &Path) -> Result<(u64, Option<String>), String> {
                     .map_err(|difference| at(format!("transaction {index} ({}): {difference}", expected["hash"])))?;
             }
         }
-        state = executor.commit(&block.block.header, &outcome, &state).map_err(|error| at(error.to_string()))?;
+        let before = state;
+        state = executor.commit(&block.block.header, &outcome, &before).map_err(|error| at(error.to_string()))?;
         // Before RSKIP-126 only the record knows the root.
         if let Some(root) = expected.as_ref().and_then(|expected| plain(&expected["trieRoot"])) {
             let root: B256 = root.parse().unwrap();
@@ -120,6 +135,9 @@ fn execute(folder: &Path) -> Result<(u64, Option<String>), String> {
                 return Err(at(format!("expected state {root}, got {}", state.root_hash())));
             }
         }
+        let (executor, after) = (&executor, &state);
+        look(&Step { executor, chain: &chain, block: &block, outcome: &outcome, before: &before, after })
+            .map_err(at)?;
         last = line.number;
         chain.add(block.block);
     }
@@ -139,12 +157,80 @@ fn chains_execute() {
         if only.as_ref().is_some_and(|only| !name.ends_with(only.as_str())) {
             continue;
         }
-        let result = execute(&folder);
+        let result = execute(&folder, |_| Ok(()));
         match &result {
             Ok((last, None)) => println!("{name}: {last} blocks"),
             Ok((last, Some(stop))) => println!("{name}: {last} blocks, then {stop}"),
             Err(error) => println!("{name}: {error}"),
         }
+        tally.case(result.map(|_| ()).map_err(|error| format!("{name}: {error}")));
+    }
+    tally.finish();
+}
+
+/// The rule that a validation names, or nothing where it finds all right.
+fn refused(result: Result<(), ExecutionError>) -> Option<&'static str> {
+    match result {
+        Ok(()) => None,
+        Err(ExecutionError::InvalidBlock(violation)) => Some(violation.rule),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// Every field that execution determines is compared, in rskj's order; a block with a transaction twice is invalid.
+#[test]
+fn chains_execute_refuses_wrong_fields() {
+    let folders = chains::chain_folders();
+    if folders.is_empty() {
+        return;
+    }
+    let mut tally = Tally::new("chains refused");
+    for folder in folders {
+        let name = folder.display().to_string();
+        let mut looked = 0;
+        let result = execute(&folder, |step| {
+            // A few blocks of each kind are enough: early ones, and some with transactions later.
+            if looked >= 12 || (step.block.block.transactions.len() < 2 && looked >= 3) {
+                return Ok(());
+            }
+            looked += 1;
+            let header = &step.block.block.header;
+            let check = |change: &dyn Fn(&mut HeaderFields), expected: Option<&str>| {
+                let mut fields = header.fields().clone();
+                change(&mut fields);
+                let got =
+                    refused(step.executor.validate(&BlockHeader::new(fields), step.outcome, step.after.root_hash()));
+                if got == expected { Ok(()) } else { Err(format!("expected {expected:?}, got {got:?}")) }
+            };
+            let rules = step.executor.spec().activations(header.number);
+            let rooted = rules.is_active(Rskip::R126) && rules.is_active(Rskip::R85);
+            check(&|_| {}, None)?;
+            check(&|fields| fields.paid_fees += U256::from(1), Some("PaidFees"))?;
+            check(&|fields| (fields.gas_used, fields.paid_fees) = (fields.gas_used + 1, U256::MAX), Some("GasUsed"))?;
+            check(&|fields| fields.receipts_root = B256::ZERO, Some("ReceiptsRoot"))?;
+            check(&|fields| fields.state_root = B256::ZERO, rooted.then_some("StateRoot"))?;
+            check(
+                &|fields| (fields.state_root, fields.receipts_root) = (B256::ZERO, B256::ZERO),
+                Some(if rooted { "StateRoot" } else { "ReceiptsRoot" }),
+            )?;
+            check(
+                &|fields| {
+                    fields.gas_used += 1;
+                    fields.extension = HeaderExtension::for_layout(fields.layout);
+                },
+                Some(if step.outcome.logs_bloom.is_zero() { "GasUsed" } else { "LogsBloom" }),
+            )?;
+            if step.block.block.transactions.len() > 1 {
+                let mut twice = step.block.clone();
+                twice.block.transactions.insert(1, twice.block.transactions[0].clone());
+                twice.senders.insert(1, twice.senders[0]);
+                match step.executor.execute(&twice, step.before, step.chain) {
+                    Err(ExecutionError::InvalidBlock(violation)) if violation.number == header.number => {}
+                    other => return Err(format!("a transaction twice: {other:?}")),
+                }
+            }
+            Ok(())
+        });
         tally.case(result.map(|_| ()).map_err(|error| format!("{name}: {error}")));
     }
     tally.finish();

@@ -26,4 +26,21 @@ done
 zcat ../tests/fixtures/vectors/transactions.jsonl.gz | grep -o '"raw":"[0-9a-f]*"' | cut -d'"' -f4 | awk 'NR % 4 == 1' | while read -r transaction; do
     printf '%s' "$transaction" | xxd -r -p > "corpus/transaction/$(printf '%s' "$transaction" | sha1sum | cut -c1-12)"
 done
+# Bitcoin data out of the real ledger.
+mkdir -p corpus/{btc_header,btc_transaction,btc_script,btc_merkle}
+real=${RHIZOME_DATA:-../../shared/data}/vectors/real_bridge.jsonl.gz
+[ -e "$real" ] || real=../tests/fixtures/vectors/real_bridge.jsonl.gz
+seed() { # target, member of the JSON lines, how many of them are left out between two
+    [ -e "$real" ] || return 0
+    zcat "$real" | grep -o "\"$2\": *\"[0-9a-f]*\"" | tr -d ' ' | cut -d'"' -f4 | awk -v n="$3" 'NR % n == 1 || n == 1' | while read -r data; do
+        printf '%s' "$data" | xxd -r -p > "corpus/$1/$(printf '%s' "$data" | sha1sum | cut -c1-12)"
+    done
+}
+seed btc_header header 20
+seed btc_transaction raw 1
+seed btc_transaction btcTxUnsigned 1
+seed btc_transaction coinbase 1
+seed btc_script redeemScript 1
+seed btc_script script 1
+seed btc_merkle pmt 1
 for target in corpus/*; do echo "$target: $(find "$target" -type f | wc -l) seeds"; done

@@ -91,6 +91,26 @@ fn median(values: &mut [f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
+/// Reads of short values that are in memory: keys anywhere, and the same few keys again and again.
+fn reads(trie: &Trie, shape: Shape, leaves: usize, rounds: usize, random: &mut Random) -> Result<(), TrieError> {
+    const READS: usize = 2_000;
+    let (mut anywhere, mut again) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let keys: Vec<TrieKey> = (0..READS).map(|_| shape.key(random.below(leaves))).collect();
+        for (times, keys) in [(&mut anywhere, &keys[..]), (&mut again, &keys[..READS / 20])] {
+            let mut found = 0usize;
+            let cpu = thread_cpu();
+            for key in keys.iter().cycle().take(READS) {
+                found += usize::from(trie.find(key)?.is_some_and(|entry| entry.short_value().is_some()));
+            }
+            times.push((thread_cpu() - cpu).as_nanos() as f64 / READS as f64);
+            assert_eq!(found, READS);
+        }
+    }
+    println!("read of a value in memory: {:.0} ns anywhere, {:.0} ns again", median(&mut anywhere), median(&mut again));
+    Ok(())
+}
+
 fn main() -> Result<(), TrieError> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, default: usize| arguments.get(at).and_then(|text| text.parse().ok()).unwrap_or(default);
@@ -111,6 +131,8 @@ fn main() -> Result<(), TrieError> {
         rayon::current_num_threads(),
         rhizome_keccak::has_multi_buffer(),
     );
+
+    reads(&trie, shape, leaves, rounds, &mut random)?;
 
     let mut rows: Vec<Row> = SIZES.iter().map(|_| Row::default()).collect();
     for _ in 0..rounds {

@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn hashing_slots_together_gives_the_same_keys() {
         let keys = AccountKeys::new(&Address::repeat_byte(7));
-        let slots: Vec<B256> = (0..20u8).map(|byte| B256::with_last_byte(byte)).collect();
+        let slots: Vec<B256> = (0..20u8).map(B256::with_last_byte).collect();
         let single: Vec<TrieKey> = slots.iter().map(|slot| keys.storage(slot)).collect();
         assert_eq!(keys.storage_many(&slots), single);
         assert_eq!(single[0].len(), 31 + 1 + 10 + 1);

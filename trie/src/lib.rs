@@ -31,6 +31,7 @@ pub mod bits;
 mod change;
 /// A node as bytes.
 pub mod codec;
+mod draft;
 mod error;
 /// Keys of accounts, code and storage.
 pub mod key;

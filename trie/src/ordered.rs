@@ -6,9 +6,9 @@ use alloy_primitives::{B256, keccak256};
 use rhizome_keccak::keccak256_batch;
 use smallvec::SmallVec;
 
-use crate::apply::{NewValue, Op, Put};
 use crate::bits::Bits;
 use crate::codec::{EMPTY_ROOT, MAX_SHORT_VALUE};
+use crate::draft::{NewValue, Op, Put};
 use crate::orchid::{OrchidValue, encode_into};
 use crate::seal::root_of;
 

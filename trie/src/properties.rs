@@ -6,9 +6,9 @@ use std::sync::Arc;
 use alloy_primitives::{B256, Bytes, keccak256};
 use proptest::prelude::*;
 
-use crate::apply::operations;
 use crate::bits::Bits;
 use crate::codec::{ChildView, EMPTY_ROOT, NodeError, ValueView, encode_into};
+use crate::draft::operations;
 use crate::{ChangeSet, MemoryTrieStore, Trie, TrieError, TrieKey, ordered_root};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -124,7 +124,7 @@ fn holds(trie: &Trie, model: &Model) -> Result<(), TestCaseError> {
     prop_assert_eq!(&pairs.unwrap(), model);
     let keys: Vec<&Vec<u8>> = model.keys().collect();
     let values: Vec<Option<Bytes>> = model.values().map(|value| Some(Bytes::copy_from_slice(value))).collect();
-    prop_assert_eq!(trie.get_many(&keys).unwrap(), values.clone());
+    prop_assert_eq!(&trie.get_many(&keys).unwrap(), &values);
     for (key, value) in keys.iter().zip(values) {
         prop_assert_eq!(trie.value_len(key).unwrap(), value.as_ref().map(|value| value.len() as u32));
         prop_assert_eq!(trie.value_hash(key).unwrap(), value.as_ref().map(keccak256));
@@ -215,7 +215,7 @@ proptest! {
         let trie = empty().apply(&set.set()).unwrap();
         let expected: Vec<TrieKey> =
             model.keys().filter(|key| key.starts_with(&prefix)).map(|key| TrieKey::new(key)).collect();
-        prop_assert_eq!(trie.keys_under(&prefix).unwrap(), expected.clone());
+        prop_assert_eq!(&trie.keys_under(&prefix).unwrap(), &expected);
         let keys: Vec<TrieKey> = trie.iter_values_under(&prefix).unwrap().map(|pair| pair.unwrap().0).collect();
         prop_assert_eq!(keys, expected);
     }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use alloy_primitives::{B256, Bytes};
 use rhizome_keccak::keccak256_batch;
 
-use crate::apply::{Applier, Op};
+use crate::apply::Applier;
 use crate::batch::Written;
 use crate::codec::EMPTY_ROOT;
+use crate::draft::Op;
 use crate::node::{Node, Source};
 use crate::store::NoStore;
 

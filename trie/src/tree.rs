@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloy_primitives::{B256, Bytes, keccak256};
 
-use crate::apply::{Applier, Op, Sub, operations};
+use crate::apply::{Applier, Sub};
 use crate::batch::{NodeBatch, Pending};
 use crate::bits::Bits;
 use crate::codec::{EMPTY_MESSAGE, EMPTY_ROOT, NodeView, ValueView};
+use crate::draft::{Op, operations};
 use crate::node::{Node, Place, Source};
 use crate::{ChangeSet, TrieError, TrieKey, TrieStore};
 
@@ -229,8 +230,14 @@ impl Trie {
     /// # Errors
     /// When a node on the way is missing or corrupt, the store fails, or a value is too long; this version stays as it is.
     pub fn apply(&self, changes: &ChangeSet) -> Result<Self, TrieError> {
-        let threads = rayon::current_num_threads();
-        let parallel = if threads > 1 { PARALLEL_CHANGES.max(changes.len() / (threads * 8)) } else { usize::MAX };
+        let parallel = if changes.len() < 2 * PARALLEL_CHANGES {
+            usize::MAX
+        } else {
+            match rayon::current_num_threads() {
+                1 => usize::MAX,
+                threads => PARALLEL_CHANGES.max(changes.len() / (threads * 8)),
+            }
+        };
         self.apply_ops(&operations(changes)?, parallel)
     }
 

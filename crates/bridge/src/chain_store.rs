@@ -207,10 +207,10 @@ impl BtcChain {
                 return Err(ChainError::Threw("height below the depth limit"));
             }
         }
-        if let Some(hash) = self.indexed_hash(host, height)? {
-            if let Some(block) = self.get(host, &hash)? {
-                return Ok(Some(block));
-            }
+        if let Some(hash) = self.indexed_hash(host, height)?
+            && let Some(block) = self.get(host, &hash)?
+        {
+            return Ok(Some(block));
         }
         self.block_at_main_chain_depth(host, depth)
     }

@@ -19,10 +19,10 @@ pub fn find_witness_commitment(tx: &BtcTransaction, rskip460: bool) -> Result<Op
         if !rskip460 {
             parse_chunks(&output.script)?;
         }
-        if let [op::RETURN, 36, 0xaa, 0x21, 0xa9, 0xed, commitment @ ..] = output.script.as_slice() {
-            if let Some(commitment) = commitment.first_chunk::<32>() {
-                return Ok(Some(*commitment));
-            }
+        if let [op::RETURN, 36, 0xaa, 0x21, 0xa9, 0xed, commitment @ ..] = output.script.as_slice()
+            && let Some(commitment) = commitment.first_chunk::<32>()
+        {
+            return Ok(Some(*commitment));
         }
     }
     Ok(None)

@@ -227,16 +227,16 @@ fn settle_fee<'u, R: RedeemSource>(
         }
         if rest > 0 {
             let mut output = TxOutput { value: rest, script: request.change_address.output_script().into_bytes() };
-            if let Some(values) = &mut output_values {
-                if output.is_dust()? {
-                    let missing = output.min_non_dust() - output.value;
-                    output.value += missing;
-                    let first = tx.outputs.first_mut().ok_or(ScriptError::Runtime("no outputs"))?;
-                    first.value = first.value.checked_sub(missing).ok_or(OVERFLOW)?;
-                    values[0] = first.value;
-                    if first.is_dust()? {
-                        return Err(Stop::Expected(CompletionFailure::CouldNotAdjustDownwards));
-                    }
+            if let Some(values) = &mut output_values
+                && output.is_dust()?
+            {
+                let missing = output.min_non_dust() - output.value;
+                output.value += missing;
+                let first = tx.outputs.first_mut().ok_or(ScriptError::Runtime("no outputs"))?;
+                first.value = first.value.checked_sub(missing).ok_or(OVERFLOW)?;
+                values[0] = first.value;
+                if first.is_dust()? {
+                    return Err(Stop::Expected(CompletionFailure::CouldNotAdjustDownwards));
                 }
             }
             if output.is_dust()? {

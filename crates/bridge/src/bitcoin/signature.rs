@@ -52,7 +52,7 @@ impl EcdsaSignature {
         !self.oversized && self.s <= HALF_ORDER
     }
 
-    /// r and s as 64 bytes, with s in the lower half; `None` for numbers beyond 256 bits.
+    /// r and s as 64 bytes; `None` for numbers beyond 256 bits.
     pub(crate) fn compact(&self) -> Option<[u8; 64]> {
         if self.oversized {
             return None;

@@ -215,7 +215,7 @@ fn check_utxos(case: &Value) -> Result<(), String> {
 
 fn check_outpoints(case: &Value) -> Result<(), String> {
     let values: Vec<_> = case["input"].as_array().unwrap().iter().map(|v| v.as_i64().unwrap()).collect();
-    let encoded = encode_outpoint_values(&values).ok_or("negative value".to_owned());
+    let encoded = encode_outpoint_values(&values).ok_or_else(|| "negative value".to_owned());
     if let Ok(encoded) = &encoded {
         assert_eq!(decode_outpoint_values(encoded).unwrap(), values);
     }

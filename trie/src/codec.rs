@@ -253,6 +253,32 @@ impl<'a> NodeView<'a> {
     }
 }
 
+/// The front of a message, all that a reader passing by needs.
+#[derive(Clone, Copy)]
+pub(crate) struct NodeHead<'a> {
+    flags: u8,
+    pub(crate) path: Bits<'a>,
+}
+
+impl<'a> NodeHead<'a> {
+    #[inline]
+    pub(crate) fn parse(message: &'a [u8]) -> Result<Self, NodeError> {
+        let mut reader = Reader { rest: message };
+        let flags = reader.byte()?;
+        if flags & SHARED_PATH == 0 {
+            return Ok(Self { flags, path: Bits::EMPTY });
+        }
+        let len = reader.path_len()?;
+        Ok(Self { flags, path: Bits::packed(reader.take(len.div_ceil(8))?, len) })
+    }
+
+    /// Whether the child on one side has a record of its own.
+    #[inline]
+    pub(crate) fn has_child_by_hash(&self, side: usize) -> bool {
+        self.flags & (CHILD[side] | EMBEDDED[side]) == CHILD[side]
+    }
+}
+
 /// Appends a node's message.
 #[inline]
 pub fn encode_into(

@@ -9,7 +9,7 @@ use alloy_primitives::{B256, Bytes, keccak256};
 use crate::apply::{Applier, Sub};
 use crate::batch::{NodeBatch, Pending};
 use crate::bits::Bits;
-use crate::codec::{EMPTY_MESSAGE, EMPTY_ROOT, NodeView, ValueView};
+use crate::codec::{EMPTY_MESSAGE, EMPTY_ROOT, NodeHead, NodeView, ValueView};
 use crate::draft::{Op, operations};
 use crate::node::{Node, Place, Source};
 use crate::{ChangeSet, TrieError, TrieKey, TrieStore};
@@ -170,8 +170,26 @@ impl Trie {
     /// When a node on the way is missing or corrupt, or the store fails: never for an absent key.
     pub fn find(&self, key: &[u8]) -> Result<Option<Entry<'_>>, TrieError> {
         let source = self.inner.source();
-        let Some(mut place) = self.inner.root_place()? else { return Ok(None) };
         let mut rest = Bits::of_key(key);
+        let corrupt = |node: &Node, reason| TrieError::Corrupt { hash: keccak256(node.message()), reason };
+        let Some(mut node) = self.inner.root.as_ref() else { return Ok(None) };
+        // Loaded nodes above the key are passed by the front of their message.
+        let mut place = loop {
+            node.touch(source.generation);
+            let head = NodeHead::parse(node.message()).map_err(|reason| corrupt(node, reason))?;
+            let path = head.path;
+            if path.len() < rest.len() && path.common_prefix(&rest) == path.len() {
+                let side = usize::from(rest.get(path.len()));
+                if head.has_child_by_hash(side)
+                    && let Some(child) = node.child(side)
+                {
+                    rest = rest.from(path.len() + 1);
+                    node = child;
+                    continue;
+                }
+            }
+            break Place::of(node, || keccak256(node.message()))?;
+        };
         loop {
             let path = place.view.path;
             if path.len() > rest.len() || path.common_prefix(&rest) < path.len() {

@@ -8,7 +8,8 @@ use crate::host::HostFault;
 
 /// What takes the place of a Java exception inside the Bridge.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+#[non_exhaustive]
+pub enum Failure {
     /// rskj's `BridgeIllegalArgumentException`: before RSKIP-88 the call ends with null and without saving.
     #[error("{0}")]
     Illegal(Cow<'static, str>),
@@ -21,19 +22,21 @@ pub(crate) enum Failure {
 }
 
 /// Result of everything that can fail as rskj's code does.
-pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
-    pub(crate) fn illegal(message: impl Into<Cow<'static, str>>) -> Self {
+    /// An illegal argument.
+    pub fn illegal(message: impl Into<Cow<'static, str>>) -> Self {
         Failure::Illegal(message.into())
     }
 
-    pub(crate) fn threw(message: impl Into<Cow<'static, str>>) -> Self {
+    /// Any other exception.
+    pub fn threw(message: impl Into<Cow<'static, str>>) -> Self {
         Failure::Threw(message.into())
     }
 
     /// An illegal argument inside a method that wraps everything into its own exception.
-    pub(crate) fn wrapped(self) -> Self {
+    pub fn wrapped(self) -> Self {
         match self {
             Failure::Illegal(message) => Failure::Threw(message),
             other => other,
@@ -47,8 +50,11 @@ impl From<RlpError> for Failure {
     }
 }
 
-/// Java's `catch (Exception e)`: the value, or nothing where the code threw. A fault of the node passes through.
-pub(crate) fn caught<T>(result: Result<T>) -> Result<Option<T>> {
+/// Java's `catch (Exception e)`: the value, or nothing where the code threw.
+///
+/// # Errors
+/// A fault of the node passes through.
+pub fn caught<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(Failure::Host(fault)) => Err(Failure::Host(fault)),

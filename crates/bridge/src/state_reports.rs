@@ -2,26 +2,35 @@
 //! (`StateForFederator`, `StateForProposedFederator`, `BridgeState`).
 
 use rhizome_chainspec::Rskip;
-use rhizome_primitives::rlp;
+use rhizome_primitives::{B256, rlp};
 
+use crate::bitcoin::BtcTransaction;
 use crate::failure::Result;
 use crate::peg::Peg;
+use crate::pegout::signatures::WaitingSignatures;
 use crate::storage::{codec, forms};
 
+/// List of one element, the list of releases that wait for signatures.
+pub fn for_release_client(waiting: &WaitingSignatures) -> Vec<u8> {
+    codec::list(|out| out.extend_from_slice(&waiting.encode()))
+}
+
+/// List of one element, the validation's spend transaction with its hash; an empty list without one.
+pub fn for_svp_client(entry: Option<&(B256, BtcTransaction)>) -> Vec<u8> {
+    let entry = match entry {
+        Some((hash, tx)) => forms::hash_and_transaction(hash, tx),
+        None => codec::list(|_| {}),
+    };
+    codec::list(|out| out.extend_from_slice(&entry))
+}
+
 impl Peg<'_> {
-    /// List of one element, the list of releases that wait for signatures.
     pub(crate) fn state_for_release_client(&mut self) -> Result<Vec<u8>> {
-        let waiting = self.waiting_signatures()?.encode();
-        Ok(codec::list(|out| out.extend_from_slice(&waiting)))
+        Ok(for_release_client(self.waiting_signatures()?))
     }
 
-    /// List of one element, the validation's spend transaction with its hash; an empty list without one.
     pub(crate) fn state_for_svp_client(&mut self) -> Result<Vec<u8>> {
-        let entry = match self.svp_spend_waiting()? {
-            Some((hash, tx)) => forms::hash_and_transaction(hash, tx),
-            None => codec::list(|_| {}),
-        };
-        Ok(codec::list(|out| out.extend_from_slice(&entry)))
+        Ok(for_svp_client(self.svp_spend_waiting()?))
     }
 
     /// Best Bitcoin height, unspent outputs, releases and requests. Of the latter only one of the two forms is shown.

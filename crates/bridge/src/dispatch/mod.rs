@@ -3,6 +3,8 @@
 mod arguments;
 mod handlers;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use arguments::Arguments;
 pub use table::METHODS;
@@ -51,7 +53,7 @@ impl Gate {
 
 /// Who may call a method, as far as the wrapper around it decides (`Bridge.activeAndRetiringFederationOnly` and its
 /// siblings). Voters and the like are checked by the methods themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Callers {
     /// Everybody.
     Anyone,

@@ -15,18 +15,29 @@ use crate::storage::codec;
 use crate::votes::election::CallSpec;
 
 /// Answers (`FederationChangeResponseCode`).
-mod code {
-    pub(super) const SUCCESSFUL: i64 = 1;
-    pub(super) const GENERIC_ERROR: i64 = -10;
-    pub(super) const UNAUTHORIZED: i64 = -10;
-    pub(super) const PENDING_EXISTS: i64 = -1;
-    pub(super) const AWAITING_ACTIVATION: i64 = -2;
-    pub(super) const RETIRING_EXISTS: i64 = -3;
-    pub(super) const PROPOSED_EXISTS: i64 = -4;
-    pub(super) const NO_PENDING: i64 = -1;
-    pub(super) const ALREADY_MEMBER: i64 = -2;
-    pub(super) const TOO_FEW_MEMBERS: i64 = -2;
-    pub(super) const WRONG_HASH: i64 = -3;
+pub mod code {
+    /// The vote counts.
+    pub const SUCCESSFUL: i64 = 1;
+    /// A key does not parse, or the vote is repeated.
+    pub const GENERIC_ERROR: i64 = -10;
+    /// The sender may not vote.
+    pub const UNAUTHORIZED: i64 = -10;
+    /// A federation is being put together.
+    pub const PENDING_EXISTS: i64 = -1;
+    /// A federation waits for its activation.
+    pub const AWAITING_ACTIVATION: i64 = -2;
+    /// A federation is being retired.
+    pub const RETIRING_EXISTS: i64 = -3;
+    /// A federation is being validated.
+    pub const PROPOSED_EXISTS: i64 = -4;
+    /// No federation is being put together.
+    pub const NO_PENDING: i64 = -1;
+    /// One of the keys is in it.
+    pub const ALREADY_MEMBER: i64 = -2;
+    /// It has too few members.
+    pub const TOO_FEW_MEMBERS: i64 = -2;
+    /// It has another hash.
+    pub const WRONG_HASH: i64 = -3;
 }
 
 /// A call that can be voted for, with its arguments read.

@@ -14,16 +14,25 @@ use crate::peg::{Peg, wei_from_satoshi};
 use crate::pegout::wallets::{Flyover, SpendWallet, outputs_to, overflow, utxos_to, value_to};
 
 /// Answers below zero (`FlyoverTxResponseCodes`).
-mod code {
-    pub(super) const REFUNDED_USER: i64 = -100;
-    pub(super) const REFUNDED_PROVIDER: i64 = -200;
-    pub(super) const NOT_FROM_CONTRACT: i64 = -300;
-    pub(super) const WRONG_SENDER: i64 = -301;
-    pub(super) const ALREADY_PROCESSED: i64 = -302;
-    pub(super) const NOT_PROVED: i64 = -303;
-    pub(super) const NOTHING_SENT: i64 = -304;
-    pub(super) const BELOW_MINIMUM: i64 = -305;
-    pub(super) const GENERIC_ERROR: i64 = -900;
+pub mod code {
+    /// Sent back to the user.
+    pub const REFUNDED_USER: i64 = -100;
+    /// Sent back to the liquidity provider.
+    pub const REFUNDED_PROVIDER: i64 = -200;
+    /// Not called by a contract.
+    pub const NOT_FROM_CONTRACT: i64 = -300;
+    /// Called by another contract than the argument says.
+    pub const WRONG_SENDER: i64 = -301;
+    /// Registered before.
+    pub const ALREADY_PROCESSED: i64 = -302;
+    /// Not proved to be in the chain.
+    pub const NOT_PROVED: i64 = -303;
+    /// Nothing was paid to the federation.
+    pub const NOTHING_SENT: i64 = -304;
+    /// An output is below the minimum.
+    pub const BELOW_MINIMUM: i64 = -305;
+    /// Anything else.
+    pub const GENERIC_ERROR: i64 = -900;
 }
 
 /// The method's arguments.

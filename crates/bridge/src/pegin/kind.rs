@@ -12,7 +12,7 @@ use crate::pegout::wallets::outputs_to;
 
 /// Kinds of transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TransactionKind {
+pub(crate) enum TransactionKind {
     /// Pays to the federation from outside.
     PegIn,
     /// Made by the Bridge: its outputs to the federations come in.

@@ -34,7 +34,7 @@ pub struct Sender {
 }
 
 /// The sender of a transaction, if its first input has one of the four forms.
-pub(crate) fn find_sender(tx: &BtcTransaction, network: BtcNetwork) -> Result<Option<Sender>> {
+pub fn find_sender(tx: &BtcTransaction, network: BtcNetwork) -> Result<Option<Sender>> {
     if tx.inputs.is_empty() {
         return Ok(None);
     }

@@ -124,7 +124,7 @@ mod tests {
     fn doubles_beyond_three_quarters() {
         let mut set = JavaSet::new();
         (0..13).for_each(|entry| set.insert(entry as i32 * 16, entry));
-        assert_eq!(set.buckets.len(), 64); // twice for the full bucket; three quarters of 64 is far
+        assert_eq!(set.buckets.len(), 32); // at the ninth entry of one bucket
         let mut set = JavaSet::new();
         (0..13).for_each(|entry| set.insert(entry as i32, entry));
         assert_eq!(set.buckets.len(), 32);

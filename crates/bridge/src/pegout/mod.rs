@@ -3,12 +3,12 @@
 pub(crate) mod batch;
 pub(crate) mod confirmed;
 pub(crate) mod fees;
-pub(crate) mod java_set;
-pub(crate) mod queue;
-pub(crate) mod reasons;
+pub mod java_set;
+pub mod queue;
+pub mod reasons;
 pub(crate) mod request;
 pub(crate) mod settle;
-pub(crate) mod signatures;
+pub mod signatures;
 pub(crate) mod signing;
-pub(crate) mod waiting;
+pub mod waiting;
 pub(crate) mod wallets;

@@ -80,7 +80,7 @@ impl RequestQueue {
     }
 
     /// Reads the cell of requests without hash, and the other if there is one.
-    pub(crate) fn decode(network: BtcNetwork, without_hash: Option<&[u8]>, with_hash: Option<&[u8]>) -> Result<Self> {
+    pub fn decode(network: BtcNetwork, without_hash: Option<&[u8]>, with_hash: Option<&[u8]>) -> Result<Self> {
         let mut requests = read_requests(network, without_hash, 2)?;
         requests.append(&mut read_requests(network, with_hash, 3)?);
         Ok(Self { requests })

@@ -65,7 +65,7 @@ impl WaitingSignatures {
     }
 
     /// Reads the cell; an odd last element is ignored.
-    pub(crate) fn decode(stored: Option<&[u8]>) -> Result<Self> {
+    pub fn decode(stored: Option<&[u8]>) -> Result<Self> {
         let mut waiting = Self::default();
         for entry in codec::read_list(stored)?.chunks_exact(2) {
             waiting.insert(codec::hash(entry[0])?, BtcTransaction::decode(entry[1])?);

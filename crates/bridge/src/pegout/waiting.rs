@@ -74,7 +74,7 @@ impl WaitingConfirmations {
     }
 
     /// Reads the cell of releases without hash, and the other if there is one.
-    pub(crate) fn decode(without_hash: Option<&[u8]>, with_hash: Option<&[u8]>, sorted: bool) -> Result<Self> {
+    pub fn decode(without_hash: Option<&[u8]>, with_hash: Option<&[u8]>, sorted: bool) -> Result<Self> {
         let first = Self::of(read_releases(without_hash, 2)?).map_err(unknown_order)?;
         let first = first.into_order(sorted)?;
         let second = match with_hash {

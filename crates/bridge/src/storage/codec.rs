@@ -3,12 +3,12 @@
 use rhizome_primitives::rlp::{self, Items};
 use rhizome_primitives::{Address, B256, U256};
 
-pub(crate) use crate::bitcoin::Satoshi;
+pub use crate::bitcoin::Satoshi;
 use crate::failure::{Failure, Result};
 
 /// `BigInteger.valueOf(value)` as `RLP.encodeBigInteger` writes it. A negative number becomes its shortest two's complement
 /// bytes, which read back as another, positive number.
-pub(crate) fn put_long(out: &mut Vec<u8>, value: i64) {
+pub fn put_long(out: &mut Vec<u8>, value: i64) {
     if value >= 0 {
         rlp::put_u64(out, value as u64);
         return;
@@ -19,28 +19,28 @@ pub(crate) fn put_long(out: &mut Vec<u8>, value: i64) {
 }
 
 /// The form of [`put_long`] alone.
-pub(crate) fn long(value: i64) -> Vec<u8> {
+pub fn long(value: i64) -> Vec<u8> {
     let mut out = Vec::with_capacity(9);
     put_long(&mut out, value);
     out
 }
 
 /// A byte string.
-pub(crate) fn element(bytes: &[u8]) -> Vec<u8> {
+pub fn element(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() + 9);
     rlp::put_bytes(&mut out, bytes);
     out
 }
 
 /// A list whose elements the closure writes.
-pub(crate) fn list(elements: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+pub fn list(elements: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
     rlp::put_list(&mut out, elements);
     out
 }
 
 /// The elements of a cell that holds a list; none for an absent cell.
-pub(crate) fn read_list(stored: Option<&[u8]>) -> Result<Vec<&[u8]>> {
+pub fn read_list(stored: Option<&[u8]>) -> Result<Vec<&[u8]>> {
     match stored {
         None | Some([]) => Ok(Vec::new()),
         Some(bytes) => elements(rlp::decode_leading_list(bytes)?),
@@ -48,22 +48,22 @@ pub(crate) fn read_list(stored: Option<&[u8]>) -> Result<Vec<&[u8]>> {
 }
 
 /// The content of each element of a list.
-pub(crate) fn elements(items: Items<'_>) -> Result<Vec<&[u8]>> {
+pub fn elements(items: Items<'_>) -> Result<Vec<&[u8]>> {
     items.map(|item| Ok(item?.data())).collect()
 }
 
 /// Low 64 bits of an unsigned number of any length (`BigInteger.longValue`).
-pub(crate) fn long_from_bytes(bytes: &[u8]) -> i64 {
+pub fn long_from_bytes(bytes: &[u8]) -> i64 {
     bytes.iter().fold(0u64, |value, byte| (value << 8) | u64::from(*byte)) as i64
 }
 
 /// A number of a cell; `None` for an absent cell (`deserializeOptionalLong`).
-pub(crate) fn read_optional_long(stored: Option<&[u8]>) -> Result<Option<i64>> {
+pub fn read_optional_long(stored: Option<&[u8]>) -> Result<Option<i64>> {
     stored.map(|bytes| Ok(long_from_bytes(rlp::first(bytes)?.data()))).transpose()
 }
 
 /// An amount of satoshi (`deserializeCoin`): a number beyond 64 bits throws.
-pub(crate) fn read_coin(stored: Option<&[u8]>) -> Result<Option<Satoshi>> {
+pub fn read_coin(stored: Option<&[u8]>) -> Result<Option<Satoshi>> {
     match stored {
         None | Some([]) => Ok(None),
         Some(bytes) => exact_long(rlp::first(bytes)?.data()).map(Some),
@@ -71,14 +71,14 @@ pub(crate) fn read_coin(stored: Option<&[u8]>) -> Result<Option<Satoshi>> {
 }
 
 /// An unsigned number that must fit a Java `long` (`longValueExact`).
-pub(crate) fn exact_long(bytes: &[u8]) -> Result<i64> {
+pub fn exact_long(bytes: &[u8]) -> Result<i64> {
     let digits = bytes.iter().position(|byte| *byte != 0).map_or(&[][..], |at| &bytes[at..]);
     let value = long_from_bytes(digits);
     if digits.len() > 8 || value < 0 { Err(Failure::threw("BigInteger out of long range")) } else { Ok(value) }
 }
 
 /// An amount of wei (`deserializeRskCoin`).
-pub(crate) fn read_wei(stored: Option<&[u8]>) -> Result<Option<U256>> {
+pub fn read_wei(stored: Option<&[u8]>) -> Result<Option<U256>> {
     match stored {
         None | Some([]) => Ok(None),
         Some(bytes) => {
@@ -89,19 +89,19 @@ pub(crate) fn read_wei(stored: Option<&[u8]>) -> Result<Option<U256>> {
 }
 
 /// The form of an amount of wei.
-pub(crate) fn wei(value: U256) -> Vec<u8> {
+pub fn wei(value: U256) -> Vec<u8> {
     let mut out = Vec::with_capacity(33);
     rlp::put_u256(&mut out, value);
     out
 }
 
 /// 32 bytes, or an exception as of `Keccak256` and `Sha256Hash`.
-pub(crate) fn hash(bytes: &[u8]) -> Result<B256> {
+pub fn hash(bytes: &[u8]) -> Result<B256> {
     B256::try_from(bytes).map_err(|_| Failure::threw("a hash has 32 bytes"))
 }
 
 /// 20 bytes, or an exception as of `RskAddress`.
-pub(crate) fn rsk_address(bytes: &[u8]) -> Result<Address> {
+pub fn rsk_address(bytes: &[u8]) -> Result<Address> {
     Address::try_from(bytes).map_err(|_| Failure::threw("an address has 20 bytes"))
 }
 

@@ -6,7 +6,7 @@
 use rhizome_primitives::{B256, keccak256};
 
 /// A name of at most 32 bytes, padded on the left to a word (`DataWord.fromString`).
-const fn simple(name: &str) -> B256 {
+pub const fn padded(name: &str) -> B256 {
     let bytes = name.as_bytes();
     assert!(bytes.len() <= 32, "a simple key has at most 32 bytes");
     let mut word = [0u8; 32];
@@ -20,11 +20,10 @@ const fn simple(name: &str) -> B256 {
 
 macro_rules! simple_keys {
     ($($name:ident = $text:literal),+ $(,)?) => {
-        $(#[doc = concat!("Cell `", $text, "`.")] pub(crate) const $name: B256 = simple($text);)+
+        $(#[doc = concat!("Cell `", $text, "`.")] pub const $name: B256 = padded($text);)+
 
-        /// Every padded key with its name, for tests.
-        #[cfg(test)]
-        pub(crate) const ALL_SIMPLE: &[(&str, B256)] = &[$(($text, $name)),+];
+        /// Every padded key with its name.
+        pub const PADDED: &[(&str, B256)] = &[$(($text, $name)),+];
     };
 }
 
@@ -67,7 +66,7 @@ simple_keys! {
 
 /// First part of a compound key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Compound {
+pub enum Compound {
     /// Height at which a Bitcoin transaction was processed, by txid.
     ProcessedHeight,
     /// Witness merkle root, by Bitcoin block.
@@ -85,7 +84,8 @@ pub(crate) enum Compound {
 }
 
 impl Compound {
-    const fn name(self) -> &'static str {
+    /// The name.
+    pub const fn name(self) -> &'static str {
         match self {
             Compound::ProcessedHeight => "btcTxHashAP",
             Compound::Coinbase => "coinbaseInformation",
@@ -98,13 +98,18 @@ impl Compound {
     }
 
     /// Keccak of `name-identifier`.
-    pub(crate) fn key(self, identifier: &str) -> B256 {
-        hashed(&[self.name(), "-", identifier])
+    pub fn key(self, identifier: &str) -> B256 {
+        compound(self.name(), identifier)
     }
 }
 
+/// Keccak of a name and an identifier joined by a dash.
+pub fn compound(name: &str, identifier: &str) -> B256 {
+    hashed(&[name, "-", identifier])
+}
+
 /// Key of a Union Bridge cell.
-pub(crate) fn union_key(name: &str) -> B256 {
+pub fn union_key(name: &str) -> B256 {
     hashed(&[name])
 }
 

@@ -3,7 +3,7 @@
 //! They are looked up in the state each time and written only if set in the call.
 
 use rhizome_chainspec::{Activations, Rskip};
-use rhizome_primitives::{B256, Bytes, hex, rlp};
+use rhizome_primitives::{B256, Bytes, hex};
 
 use super::keys::Compound;
 use super::{Cells, codec, forms};
@@ -33,7 +33,7 @@ impl FlyoverMarks {
             host.set_cell(flyover_used_key(tx, hash), Some(Bytes::from_static(MARK)))?;
         }
         for federation in self.active.iter().chain(&self.retiring) {
-            host.set_cell(flyover_key(&federation.flyover_hash), Some(encode_flyover(federation).into()))?;
+            host.set_cell(flyover_key(&federation.flyover_hash), Some(forms::flyover(federation).into()))?;
         }
         Ok(())
     }
@@ -218,27 +218,5 @@ pub(crate) fn flyover_federation(
         return Ok(None);
     }
     let Some(stored) = host.cell(&flyover_key(flyover_hash))? else { return Ok(None) };
-    decode_flyover(&stored, flyover_hash).map(Some)
-}
-
-/// `[derivation hash, hash of the federation's script]`.
-pub(crate) fn encode_flyover(info: &FlyoverInfo) -> Vec<u8> {
-    codec::list(|out| {
-        rlp::put_bytes(out, info.derivation_hash.as_slice());
-        rlp::put_bytes(out, &info.federation_hash);
-    })
-}
-
-/// Reads [`encode_flyover`].
-pub(crate) fn decode_flyover(stored: &[u8], flyover_hash: &[u8; 20]) -> Result<FlyoverInfo> {
-    match codec::read_list(Some(stored))?.as_slice() {
-        [derivation_hash, federation_hash] => Ok(FlyoverInfo {
-            derivation_hash: codec::hash(derivation_hash)?,
-            federation_hash: (*federation_hash)
-                .try_into()
-                .map_err(|_| Failure::threw("a script's hash has 20 bytes"))?,
-            flyover_hash: *flyover_hash,
-        }),
-        other => Err(Failure::threw(format!("flyover federation with {} elements", other.len()))),
-    }
+    forms::read_flyover(&stored, flyover_hash).map(Some)
 }

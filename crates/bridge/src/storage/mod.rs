@@ -4,10 +4,10 @@
 //! Everything is read when first asked for and written once, by [`Cells::save`], at the end of a call that did not throw.
 
 pub(crate) mod cell;
-pub(crate) mod codec;
+pub mod codec;
 mod federations;
-pub(crate) mod forms;
-pub(crate) mod keys;
+pub mod forms;
+pub mod keys;
 pub(crate) mod marks;
 
 pub(crate) use federations::FederationCells;

@@ -18,11 +18,15 @@ use cells::Event;
 const MAX_EVENT_LENGTH: usize = 128;
 
 /// Answers of the methods.
-mod code {
-    pub(super) const SUCCESS: i64 = 0;
-    pub(super) const UNAUTHORIZED: i64 = -1;
-    pub(super) const INVALID_VALUE: i64 = -2;
-    pub(super) const DISABLED: i64 = -3;
+pub mod code {
+    /// Done.
+    pub const SUCCESS: i64 = 0;
+    /// The caller is not the Union Bridge.
+    pub const UNAUTHORIZED: i64 = -1;
+    /// An amount that is out of range.
+    pub const INVALID_VALUE: i64 = -2;
+    /// Switched off.
+    pub const DISABLED: i64 = -3;
 }
 
 impl Peg<'_> {

@@ -95,7 +95,7 @@ impl Election {
     }
 
     /// Reads a stored election. Throws on a voter that is not authorised.
-    pub(crate) fn decode(stored: Option<&[u8]>, authorizer: &Authorizer) -> Result<Self> {
+    pub fn decode(stored: Option<&[u8]>, authorizer: &Authorizer) -> Result<Self> {
         let entries = codec::read_list(stored)?;
         if entries.len() % 2 != 0 {
             return Err(Failure::threw("election with an odd number of entries"));

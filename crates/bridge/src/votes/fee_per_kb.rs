@@ -9,13 +9,19 @@ use crate::votes::election::{CallSpec, Election};
 const SET_FEE_PER_KB: &str = "setFeePerKb";
 
 /// Answers of `voteFeePerKbChange`.
-mod code {
-    pub(super) const COUNTED: i64 = 1;
-    pub(super) const REPEATED: i64 = -1;
-    pub(super) const NOT_POSITIVE: i64 = -1;
-    pub(super) const EXCESSIVE: i64 = -2;
-    pub(super) const UNAUTHORIZED: i64 = -10;
-    pub(super) const GENERIC_ERROR: i64 = -10;
+pub mod code {
+    /// The vote counts.
+    pub const COUNTED: i64 = 1;
+    /// The sender has voted for this.
+    pub const REPEATED: i64 = -1;
+    /// Not above zero.
+    pub const NOT_POSITIVE: i64 = -1;
+    /// Above the maximum.
+    pub const EXCESSIVE: i64 = -2;
+    /// The sender may not vote.
+    pub const UNAUTHORIZED: i64 = -10;
+    /// A value beyond 64 bits.
+    pub const GENERIC_ERROR: i64 = -10;
 }
 
 impl Peg<'_> {

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::storage::codec::{self, Satoshi};
 
 /// Hash of an address' key or script.
-pub(crate) type Hash160 = [u8; 20];
+pub type Hash160 = [u8; 20];
 
 /// What an address may peg in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl LockWhitelist {
     }
 
     /// Reads the first cell; `None` where it does not exist.
-    pub(crate) fn decode_one_off(stored: Option<&[u8]>) -> Result<Option<Self>> {
+    pub fn decode_one_off(stored: Option<&[u8]>) -> Result<Option<Self>> {
         if stored.is_none_or(<[u8]>::is_empty) {
             return Ok(None);
         }
@@ -139,7 +139,7 @@ impl LockWhitelist {
     }
 
     /// Adds the entries of the second cell. They replace one-off entries of the same address.
-    pub(crate) fn add_unlimited(&mut self, stored: Option<&[u8]>) -> Result<()> {
+    pub fn add_unlimited(&mut self, stored: Option<&[u8]>) -> Result<()> {
         for address in codec::read_list(stored)? {
             self.entries.insert(hash160(address)?, Entry::Unlimited);
         }

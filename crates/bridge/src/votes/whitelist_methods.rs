@@ -12,15 +12,23 @@ use crate::storage::keys;
 use crate::votes::whitelist::{Entry, LockWhitelist};
 
 /// Answers of the methods.
-mod code {
-    pub(super) const SUCCESS: i64 = 1;
-    pub(super) const UNLIMITED: i64 = 0;
-    pub(super) const ALREADY_LISTED: i64 = -1;
-    pub(super) const NOT_LISTED: i64 = -1;
-    pub(super) const DELAY_ALREADY_SET: i64 = -1;
-    pub(super) const BAD_ADDRESS: i64 = -2;
-    pub(super) const BAD_DELAY: i64 = -2;
-    pub(super) const UNAUTHORIZED: i64 = -10;
+pub mod code {
+    /// Done.
+    pub const SUCCESS: i64 = 1;
+    /// Limit of an unlimited entry.
+    pub const UNLIMITED: i64 = 0;
+    /// The address has an entry.
+    pub const ALREADY_LISTED: i64 = -1;
+    /// The address has no entry.
+    pub const NOT_LISTED: i64 = -1;
+    /// The end was set before.
+    pub const DELAY_ALREADY_SET: i64 = -1;
+    /// Not an address of this network.
+    pub const BAD_ADDRESS: i64 = -2;
+    /// Not a height in the future.
+    pub const BAD_DELAY: i64 = -2;
+    /// The sender may not change the whitelist.
+    pub const UNAUTHORIZED: i64 = -10;
 }
 
 impl Peg<'_> {

@@ -54,6 +54,12 @@ pub enum NodeError {
     /// A node inside a node has children of its own.
     #[error("an embedded node has children")]
     EmbeddedChildren,
+    /// A node stands inside its parent although it is longer than 44 bytes.
+    #[error("an embedded node is longer than {MAX_EMBEDDED} bytes")]
+    EmbeddedLength,
+    /// A value of over 32 bytes stands in the message.
+    #[error("a value of over {MAX_SHORT_VALUE} bytes stands in the message")]
+    LongInPlace,
     /// The form before RSKIP107, which no state of ours holds.
     #[error("the message has the form before RSKIP107")]
     OldForm,

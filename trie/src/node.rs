@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use alloy_primitives::{B256, Bytes};
 
-use crate::codec::{ChildView, NodeError, NodeView, ORCHID_ARITY, ValueView};
+use crate::codec::{ChildView, MAX_EMBEDDED, MAX_SHORT_VALUE, NodeError, NodeView, ORCHID_ARITY, ValueView};
 use crate::{StoreError, TrieError, TrieStore};
 
 /// Message bytes that a node holds in place: a branch without path takes 70 at most while less than 4 GiB lie below it.
@@ -148,27 +148,36 @@ impl Node {
     }
 }
 
-/// Checks all that later steps rely on: the message and each embedded one can be taken apart, and nothing is embedded twice.
+/// Checks all that later steps rely on: the message and each embedded one can be taken apart and are such as the tree
+/// writes, as far as that can be seen without other nodes.
 fn check(message: &[u8]) -> Result<(), NodeError> {
     if message.first() == Some(&ORCHID_ARITY) {
         return Err(NodeError::OldForm);
     }
     let view = NodeView::parse(message)?;
-    if view.is_terminal() && view.value.is_empty() {
-        return Err(NodeError::Empty);
-    }
+    check_value(&view)?;
     for child in view.children {
         if let ChildView::Embedded(message) = child {
             let child = NodeView::parse(message)?;
+            check_value(&child)?;
             if !child.is_terminal() {
                 return Err(NodeError::EmbeddedChildren);
             }
-            if child.value.is_empty() {
-                return Err(NodeError::Empty);
+            if message.len() > MAX_EMBEDDED {
+                return Err(NodeError::EmbeddedLength);
             }
         }
     }
     Ok(())
+}
+
+fn check_value(view: &NodeView<'_>) -> Result<(), NodeError> {
+    match view.value {
+        ValueView::Short(bytes) if bytes.len() > MAX_SHORT_VALUE => Err(NodeError::LongInPlace),
+        ValueView::Long { len, .. } if len as usize <= MAX_SHORT_VALUE => Err(NodeError::ShortByHash),
+        ValueView::None if view.is_terminal() => Err(NodeError::Empty),
+        _ => Ok(()),
+    }
 }
 
 /// A place in the tree: a node's parts and, unless it is embedded, the node.

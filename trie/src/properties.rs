@@ -308,8 +308,19 @@ fn a_missing_long_value_is_a_fault_but_its_length_and_hash_are_known() {
 
 #[test]
 fn a_record_that_is_no_node_is_a_fault() {
+    let mut long_in_place = vec![0x50, 7, 1];
+    long_in_place.extend([9; 33]);
+    let mut long_embedded = vec![0x4a, 45, 0x50, 0x20 + 72];
+    long_embedded.extend([1; 43]);
+    long_embedded.push(45);
+    let mut short_by_hash = vec![0x70, 7, 1];
+    short_by_hash.extend([9; 32]);
+    short_by_hash.extend([0, 0, 32]);
     for (record, reason) in [
-        (&[][..], NodeError::Truncated),
+        (&long_in_place[..], NodeError::LongInPlace),
+        (&long_embedded, NodeError::EmbeddedLength),
+        (&short_by_hash, NodeError::ShortByHash),
+        (&[], NodeError::Truncated),
         (&[0x40], NodeError::Empty),
         (&[0x02, 0, 0, 0, 0, 0], NodeError::OldForm),
         (&[0x4a, 2, 0x48, 1], NodeError::Truncated),

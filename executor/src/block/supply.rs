@@ -45,3 +45,49 @@ impl Sum {
         side.total = side.total.and_then(|total| total.checked_add(balance.amount));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rhizome_primitives::Address;
+    use rhizome_trie::{MemoryTrieStore, Trie};
+
+    use super::*;
+    use crate::state::CodeCache;
+
+    const RICH: Address = Address::repeat_byte(1);
+    const POOR: Address = Address::repeat_byte(2);
+
+    /// A state in which one account owns ten wei.
+    fn state() -> WorldState {
+        let empty = Trie::empty(Arc::new(MemoryTrieStore::default()));
+        let mut state = WorldState::new(empty.clone(), Arc::new(CodeCache::default()));
+        state.add_balance(RICH, U256::from(10)).unwrap();
+        WorldState::new(empty.apply(&state.changes()).unwrap(), Arc::new(CodeCache::default()))
+    }
+
+    #[test]
+    fn moving_and_destroying_is_fine() {
+        let mut moved = state();
+        moved.transfer(RICH, POOR, U256::from(4)).unwrap();
+        assert!(check(1, &moved).is_ok());
+        let mut owing = state();
+        owing.transfer(RICH, POOR, U256::from(14)).unwrap();
+        assert!(check(1, &owing).is_ok());
+        let mut destroyed = state();
+        destroyed.delete(RICH);
+        destroyed.add_balance(POOR, U256::from(10)).unwrap();
+        assert!(check(1, &destroyed).is_ok());
+        let mut overwritten = state();
+        overwritten.create_account(RICH, false).unwrap();
+        assert!(check(1, &overwritten).is_ok());
+    }
+
+    #[test]
+    fn coins_from_nothing_are_a_fault() {
+        let mut state = state();
+        state.add_balance(POOR, U256::from(1)).unwrap();
+        assert!(matches!(check(1, &state), Err(Fault::Internal(_))));
+    }
+}

@@ -262,4 +262,45 @@ mod tests {
         assert!(parse_path(b"1/1/1/1/1/1/1/1/1/1").is_ok());
         assert!(parse_path(b"1/1/1/1/1/1/1/1/1/1/1").is_err());
     }
+
+    #[test]
+    fn selectors_are_those_of_the_signatures() {
+        for (selector, signature) in [
+            (TO_BASE58_CHECK, "toBase58Check(bytes,int256)"),
+            (DERIVE, "deriveExtendedPublicKey(string,string)"),
+            (EXTRACT, "extractPublicKeyFromExtendedPublicKey(string)"),
+            (MULTISIG, "getMultisigScriptHash(int256,bytes[])"),
+            (super::super::native::GET_CALL_STACK_DEPTH, "getCallStackDepth()"),
+        ] {
+            assert_eq!(selector, rhizome_primitives::keccak256(signature)[..4], "{signature}");
+        }
+    }
+
+    #[test]
+    fn hostile_arguments_do_no_harm() {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u32
+        };
+        for _ in 0..20_000 {
+            let selector = [TO_BASE58_CHECK, DERIVE, EXTRACT, MULTISIG][next() as usize % 4];
+            let mut input = Vec::new();
+            for _ in 0..next() % 12 {
+                let mut word = [0; 32];
+                let value = match next() % 4 {
+                    0 => next(),
+                    1 => u32::MAX - next() % 100,
+                    _ => next() % 400,
+                };
+                word[28..].copy_from_slice(&value.to_be_bytes());
+                input.extend_from_slice(&word);
+            }
+            input.truncate(input.len().saturating_sub(next() as usize % 3));
+            if let Ok(Some(method)) = Method::decode(selector, Arguments::new(&input)) {
+                assert!(method.price() >= 11_300);
+                let _ = method.run();
+            }
+        }
+    }
 }

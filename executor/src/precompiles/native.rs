@@ -14,7 +14,7 @@ use crate::precompiles::Ancestors;
 pub(super) type Selector = [u8; 4];
 
 /// `getCallStackDepth()`
-const GET_CALL_STACK_DEPTH: Selector = [0xe8, 0xce, 0x22, 0x74];
+pub(super) const GET_CALL_STACK_DEPTH: Selector = [0xe8, 0xce, 0x22, 0x74];
 
 /// A decoded call of one of the native contracts.
 #[derive(Debug)]

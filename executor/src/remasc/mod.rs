@@ -253,3 +253,14 @@ fn divide(amount: U256, divisor: u64) -> U256 {
 fn add(left: U256, right: U256) -> Result<U256, Fault> {
     left.checked_add(right).ok_or_else(|| Fault::Internal("an amount of REMASC passes 2^256".to_owned()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_are_those_of_the_signatures() {
+        assert_eq!(PROCESS_MINERS_FEES, rhizome_primitives::keccak256("processMinersFees()")[..4]);
+        assert_eq!(GET_STATE_FOR_DEBUGGING, rhizome_primitives::keccak256("getStateForDebugging()")[..4]);
+    }
+}

@@ -1,7 +1,7 @@
 //! The hashes of rskj's internal transactions, which the Bridge writes into its events (`InternalTransaction`).
 
-use rhizome_primitives::{Address, B256, U256, keccak256, rlp};
 use rhizome_primitives::coin::MinimalBytes;
+use rhizome_primitives::{Address, B256, U256, keccak256, rlp};
 
 /// The transaction that stands for a call or a creation from code.
 #[derive(Clone, Copy, Debug, Default)]

@@ -102,7 +102,13 @@ impl MemoryTr for Memory {
         self.write_padded(memory_offset, data, data_offset, len);
     }
 
-    fn set_data_from_global(&mut self, memory_offset: usize, _data_offset: usize, len: usize, _data_range: Range<usize>) {
+    fn set_data_from_global(
+        &mut self,
+        memory_offset: usize,
+        _data_offset: usize,
+        len: usize,
+        _data_range: Range<usize>,
+    ) {
         // No memory is shared between frames, so there are no global bytes.
         self.room(memory_offset, len).fill(0);
     }

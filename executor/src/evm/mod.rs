@@ -11,6 +11,7 @@ mod gas;
 mod host;
 mod instructions;
 mod internal_tx;
+mod invoke;
 mod machine;
 mod memory;
 mod precompile;
@@ -22,6 +23,7 @@ pub use env::{BlockEnv, TxEnv};
 pub use precompile::{CallKind, PrecompileCall, PrecompileError, PrecompileHost, Precompiles};
 pub use trace::{EnteredFrame, FrameStart, LeftFrame, Step, Tracer};
 
-pub(crate) use frame::{End, Ended, Evm, Start, refuses_code};
+pub(crate) use frame::{End, Ended, Evm, Start};
 pub(crate) use gas::{CODE_BYTE, MAX_INITCODE, SELFDESTRUCT_REFUND};
 pub(crate) use host::Host;
+pub(crate) use invoke::refuses_code;

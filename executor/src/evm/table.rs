@@ -43,12 +43,7 @@ impl<'b> Table<'b> {
         table
     }
 
-    fn set(
-        &mut self,
-        opcode: u8,
-        price: u16,
-        function: fn(own::Context<'_, 'b>) -> own::Outcome,
-    ) {
+    fn set(&mut self, opcode: u8, price: u16, function: fn(own::Context<'_, 'b>) -> own::Outcome) {
         self.instructions[usize::from(opcode)] = Instruction::new(function);
         self.prices[usize::from(opcode)] = price;
     }

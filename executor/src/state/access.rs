@@ -29,6 +29,15 @@ pub struct AccessConflict {
     pub both_wrote: bool,
 }
 
+/// The keys that a list read and wrote, each sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accesses {
+    /// Read, by anything that looks at a value, its length, its hash or its existence.
+    pub reads: Vec<(Location, AccessedKey)>,
+    /// Written, also with the value that was there.
+    pub writes: Vec<(Location, AccessedKey)>,
+}
+
 /// `(read, written)` of a key; `None` where it was not touched.
 type Access = (bool, bool);
 
@@ -64,22 +73,22 @@ impl WorldState {
         self.accounts.iter_mut().for_each(|account| account.contents.clear_accesses());
     }
 
-    /// The keys read and the keys written, each sorted.
-    pub fn accesses(&self) -> (Vec<(Location, AccessedKey)>, Vec<(Location, AccessedKey)>) {
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    /// The keys read and the keys written.
+    pub fn accesses(&self) -> Accesses {
+        let mut accesses = Accesses::default();
         for account in &self.accounts {
             for (key, (read, written)) in account.contents.accesses() {
                 if read {
-                    reads.push((account.location, key));
+                    accesses.reads.push((account.location, key));
                 }
                 if written {
-                    writes.push((account.location, key));
+                    accesses.writes.push((account.location, key));
                 }
             }
         }
-        reads.sort_unstable();
-        writes.sort_unstable();
-        (reads, writes)
+        accesses.reads.sort_unstable();
+        accesses.writes.sort_unstable();
+        accesses
     }
 
     /// The first key, in the order of places, that one of two lists wrote and the other one read or wrote.

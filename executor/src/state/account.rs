@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rhizome_primitives::map::HashMap;
 use rhizome_primitives::account::AccountState;
+use rhizome_primitives::map::HashMap;
 use rhizome_primitives::{Address, B256, Bytes, Sender, U256};
 use rhizome_trie::key::AccountKeys;
 
@@ -289,12 +289,12 @@ mod tests {
         for bytes in [&[1u8][..], &[0xff; 32], &[0x80, 0]] {
             let value = CellValue::bytes(Some(Bytes::copy_from_slice(bytes)));
             assert!(matches!(value, CellValue::Word(_)), "{bytes:?}");
-            assert_eq!(value.to_bytes().as_deref(), Some(bytes));
+            assert_eq!(value.to_bytes().as_ref().map(|stored| &stored[..]), Some(bytes));
         }
         for bytes in [&[0u8][..], &[0, 1], &[1; 33]] {
             let value = CellValue::bytes(Some(Bytes::copy_from_slice(bytes)));
             assert!(matches!(value, CellValue::Raw(_)), "{bytes:?}");
-            assert_eq!(value.to_bytes().as_deref(), Some(bytes));
+            assert_eq!(value.to_bytes().as_ref().map(|stored| &stored[..]), Some(bytes));
         }
         assert_eq!(CellValue::bytes(Some(Bytes::new())), CellValue::Absent);
         assert_eq!(CellValue::word(U256::ZERO), CellValue::Absent);

@@ -1,6 +1,6 @@
 //! The net effect of a state, and how a child's effect is laid over its parent's.
 
-use rhizome_primitives::Bytes;
+use rhizome_primitives::{B256, Bytes};
 use rhizome_trie::{ChangeSet, TrieKey};
 
 use super::account::{Balance, Contents, Slot};
@@ -74,11 +74,14 @@ impl WorldState {
                 let value = contents.marker.value.then(|| Bytes::from_static(&[1]));
                 puts.push((keys.storage_marker(), value));
             }
-            for (key, cell) in &contents.cells {
-                if cell.is_dirty() {
-                    puts.push((keys.storage(&(*key).into()), cell.value.to_bytes()));
-                }
-            }
+            // The keys of an account's cells are hashed together.
+            let (slots, values): (Vec<B256>, Vec<_>) = contents
+                .cells
+                .iter()
+                .filter(|(_, cell)| cell.is_dirty())
+                .map(|(key, cell)| (B256::from(*key), cell.value.to_bytes()))
+                .unzip();
+            puts.extend(keys.storage_many(&slots).into_iter().zip(values));
         }
         ChangeSet::from_parts(deletes, puts)
     }
@@ -88,9 +91,8 @@ impl WorldState {
     /// # Errors
     /// When the trie has to be read, for an account that was written over unseen, and cannot be.
     pub fn balance_changes(&self) -> impl Iterator<Item = Result<(Balance, Balance), Fault>> {
-        let changed = self.accounts.iter().filter(|account| {
-            account.contents.deleted || account.contents.record.is_dirty()
-        });
+        let changed =
+            self.accounts.iter().filter(|account| account.contents.deleted || account.contents.record.is_dirty());
         changed.map(|account| {
             let before = match account.balance_before {
                 Some(before) => before,

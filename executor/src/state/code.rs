@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use rhizome_primitives::map::HashMap;
 use parking_lot::Mutex;
+use rhizome_primitives::map::HashMap;
 use rhizome_primitives::{B256, Bytes, keccak256};
 
 /// First byte of a code header.

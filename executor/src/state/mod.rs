@@ -19,8 +19,8 @@ mod code;
 
 use std::sync::Arc;
 
-use rhizome_primitives::map::{HashMap, HashSet};
 use rhizome_primitives::account::AccountState;
+use rhizome_primitives::map::{HashMap, HashSet};
 use rhizome_primitives::receipt::Log;
 use rhizome_primitives::{Address, B256, Bytes, KECCAK_EMPTY, U256};
 use rhizome_trie::Trie;
@@ -29,7 +29,7 @@ use rhizome_trie::key::AccountKeys;
 use crate::error::Fault;
 use account::{Account, Contents, Slot, cell_word};
 
-pub use access::{AccessConflict, AccessedKey};
+pub use access::{AccessConflict, AccessedKey, Accesses};
 pub use account::{Balance, CellValue, Location};
 pub use code::{Code, CodeCache, JumpMap};
 
@@ -204,10 +204,8 @@ impl WorldState {
             return Ok(());
         }
         if record.negative == negative {
-            record.balance = record
-                .balance
-                .checked_add(amount)
-                .ok_or_else(|| Fault::Internal("a balance passes 2^256".into()))?;
+            record.balance =
+                record.balance.checked_add(amount).ok_or_else(|| Fault::Internal("a balance passes 2^256".into()))?;
         } else if record.balance >= amount {
             record.balance -= amount;
             record.negative &= !record.balance.is_zero();
@@ -220,12 +218,7 @@ impl WorldState {
     }
 
     /// Moves an amount; creates both accounts where they are absent, also when the amount is zero.
-    pub fn transfer(
-        &mut self,
-        from: impl Into<Location>,
-        to: impl Into<Location>,
-        amount: U256,
-    ) -> Result<(), Fault> {
+    pub fn transfer(&mut self, from: impl Into<Location>, to: impl Into<Location>, amount: U256) -> Result<(), Fault> {
         self.sub_balance(from, amount)?;
         self.add_balance(to, amount)
     }
@@ -361,11 +354,8 @@ impl WorldState {
         let slot = contents.cells.entry(key).or_default();
         slot.mark_read();
         if !slot.is_loaded() {
-            let value = if contents.detached {
-                None
-            } else {
-                self.parent.get(&account.keys.storage(&B256::from(key)))?
-            };
+            let value =
+                if contents.detached { None } else { self.parent.get(&account.keys.storage(&B256::from(key)))? };
             slot.load(CellValue::bytes(value));
         }
         Ok(&slot.value)
@@ -579,4 +569,158 @@ fn record_in(trie: &Trie, location: Location, keys: &AccountKeys) -> Result<Opti
     let Some(bytes) = trie.get(keys.account())? else { return Ok(None) };
     let decoded = AccountState::decode(&bytes);
     decoded.map(Some).map_err(|_| Fault::CorruptState { what: "record", account: location.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use rhizome_trie::MemoryTrieStore;
+
+    use super::*;
+
+    const A: Address = Address::repeat_byte(0xaa);
+    const B: Address = Address::repeat_byte(0xbb);
+
+    fn empty() -> WorldState {
+        WorldState::new(Trie::empty(Arc::new(MemoryTrieStore::default())), Arc::default())
+    }
+
+    /// The same state after its changes went through the trie.
+    fn settled(state: &WorldState) -> WorldState {
+        WorldState::new(state.parent().apply(&state.changes()).unwrap(), Arc::default())
+    }
+
+    fn word(value: u64) -> U256 {
+        U256::from(value)
+    }
+
+    #[test]
+    fn a_revert_leaves_nothing_but_accesses() {
+        let mut state = empty();
+        state.add_balance(A, word(5)).unwrap();
+        state.set_storage(A, word(1), word(7)).unwrap();
+        let before = state.changes();
+        let outer = state.checkpoint();
+        state.sub_balance(A, word(3)).unwrap();
+        let inner = state.checkpoint();
+        state.set_storage(A, word(1), U256::ZERO).unwrap();
+        state.set_storage(B, word(2), word(9)).unwrap();
+        state.save_code(B, Bytes::from_static(&[1, 2])).unwrap();
+        state.set_transient(A, word(1), word(1));
+        state.delete(A);
+        state.add_balance(A, word(1)).unwrap();
+        state.commit(inner);
+        state.revert(outer);
+        assert_eq!(state.changes(), before);
+        assert_eq!(state.transient(A, word(1)), U256::ZERO);
+        assert_eq!(state.balance(A).unwrap(), word(5));
+        assert_eq!(state.storage(A, word(1)).unwrap(), &CellValue::Word(word(7)));
+        assert!(!state.exists(B).unwrap() && !state.is_contract(B).unwrap());
+        let written = state.accesses().writes;
+        for key in [AccessedKey::Record, AccessedKey::Code, AccessedKey::Marker, AccessedKey::Cell(word(2))] {
+            assert!(written.contains(&(Location::Account(B), key)), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn a_deleted_account_comes_back_without_its_past() {
+        let mut state = empty();
+        state.add_balance(A, word(5)).unwrap();
+        state.set_storage(A, word(1), word(7)).unwrap();
+        state.save_code(A, Bytes::from_static(&[1])).unwrap();
+        let mut state = settled(&state);
+        assert_eq!(state.balance(A).unwrap(), word(5));
+        state.delete(A);
+        assert!(!state.exists(A).unwrap());
+        assert!(state.code(A).unwrap().is_none());
+        assert!(state.storage(A, word(1)).unwrap().is_absent());
+        state.set_storage(A, word(2), word(8)).unwrap();
+        let mut state = settled(&state);
+        assert_eq!(state.balance(A).unwrap(), U256::ZERO);
+        assert!(state.storage(A, word(1)).unwrap().is_absent());
+        assert_eq!(state.storage(A, word(2)).unwrap(), &CellValue::Word(word(8)));
+        assert!(state.code(A).unwrap().is_none());
+    }
+
+    #[test]
+    fn balances_go_below_zero_and_come_back() {
+        let mut state = empty();
+        state.add_balance(A, word(5)).unwrap();
+        state.sub_balance(A, word(7)).unwrap();
+        assert!(!state.covers(A, U256::ZERO).unwrap());
+        let mut state = settled(&state);
+        assert_eq!(state.balance(A).unwrap(), U256::ZERO);
+        state.sub_balance(A, word(1)).unwrap();
+        state.add_balance(A, word(3)).unwrap();
+        assert!(state.covers(A, U256::ZERO).unwrap());
+        state.add_balance(A, word(4)).unwrap();
+        assert_eq!(state.balance(A).unwrap(), word(4));
+        assert!(state.covers(A, word(4)).unwrap() && !state.covers(A, word(5)).unwrap());
+    }
+
+    #[test]
+    fn raw_cells_keep_their_bytes() {
+        let mut state = empty();
+        let key = B256::with_last_byte(1);
+        for bytes in [&[0u8][..], &[0xc0], &[7; 40], &[0, 0, 1]] {
+            state.set_cell(A, &key, Some(Bytes::copy_from_slice(bytes))).unwrap();
+            let stored = Some(Bytes::copy_from_slice(bytes));
+            assert_eq!(state.cell(A, &key).unwrap(), stored);
+            assert_eq!(settled(&state).cell(A, &key).unwrap(), stored);
+        }
+        state.set_cell(A, &key, Some(Bytes::new())).unwrap();
+        assert_eq!(settled(&state).cell(A, &key).unwrap(), None);
+    }
+
+    #[test]
+    fn lists_conflict_over_keys_and_not_over_accounts() {
+        let mut base = empty();
+        base.add_balance(A, word(50)).unwrap();
+        base.set_storage(B, word(1), word(1)).unwrap();
+        let mut base = settled(&base);
+        base.clear_accesses();
+        let child = || {
+            let mut child = base.child();
+            child.add_balance(Address::repeat_byte(1), word(1)).unwrap();
+            child
+        };
+        let mut reader = base.child();
+        reader.storage(B, word(1)).unwrap();
+        let mut other_cell = base.child();
+        other_cell.set_storage(B, word(2), word(2)).unwrap();
+        // Both read B's record, which stands in nobody's way.
+        assert_eq!(reader.conflict_with(&other_cell), None);
+        let mut same_cell = base.child();
+        same_cell.set_storage(B, word(1), word(2)).unwrap();
+        let conflict = AccessConflict { location: B.into(), key: AccessedKey::Cell(word(1)), both_wrote: false };
+        assert_eq!(reader.conflict_with(&same_cell), Some(conflict));
+        assert_eq!(same_cell.conflict_with(&reader), Some(conflict));
+        let both = child().conflict_with(&child()).unwrap();
+        assert!(both.both_wrote && both.key == AccessedKey::Record);
+        let mut touched = base.child();
+        let checkpoint = touched.checkpoint();
+        touched.set_storage(B, word(1), word(3)).unwrap();
+        touched.revert(checkpoint);
+        assert!(reader.conflict_with(&touched).is_some());
+    }
+
+    #[test]
+    fn merged_children_are_one_after_the_other() {
+        let mut base = empty();
+        base.add_balance(A, word(5)).unwrap();
+        base.set_storage(A, word(1), word(7)).unwrap();
+        let mut first = base.child();
+        first.delete(A);
+        first.note_destroyed(A);
+        first.add_balance(B, word(1)).unwrap();
+        let mut second = base.child();
+        second.set_storage(B, word(3), word(3)).unwrap();
+        assert!(!second.was_destroyed(&A));
+        base.merge(first);
+        base.merge(second);
+        assert!(base.was_destroyed(&A));
+        let mut state = settled(&base);
+        assert!(!state.exists(A).unwrap());
+        assert!(state.storage(A, word(1)).unwrap().is_absent());
+        assert_eq!(state.storage(B, word(3)).unwrap(), &CellValue::Word(word(3)));
+    }
 }

@@ -107,11 +107,7 @@ impl TransactionExecutor<'_> {
     ///
     /// # Errors
     /// [`TxError::Unbuildable`] where rskj answers with an internal error; no call is inadmissible.
-    pub fn call_locally(
-        &mut self,
-        call: &LocalCall,
-        tracer: Option<&mut dyn Tracer>,
-    ) -> Result<LocalOutcome, TxError> {
+    pub fn call_locally(&mut self, call: &LocalCall, tracer: Option<&mut dyn Tracer>) -> Result<LocalOutcome, TxError> {
         let activations = self.evm.host.block.activations;
         let nonce = self.evm.host.state.nonce(call.from)?;
         self.begin(TxEnv {
@@ -126,7 +122,7 @@ impl TransactionExecutor<'_> {
         let message = Message {
             sender: Sender::Account(call.from),
             to: call.to,
-            creates: create_address(call.from.as_slice(), nonce),
+            creates: call.to.is_none().then(|| create_address(call.from.as_slice(), nonce)),
             value: call.value,
             data: &call.data,
             gas_limit: call.gas_limit,
@@ -178,7 +174,11 @@ impl TransactionExecutor<'_> {
             tracer,
         )?;
         let host = &mut self.evm.host;
-        if ended.end == End::Success { host.state.commit(checkpoint) } else { host.state.revert(checkpoint) }
+        if ended.end == End::Success {
+            host.state.commit(checkpoint)
+        } else {
+            host.state.revert(checkpoint)
+        }
         Ok(CodeOutcome {
             output: ended.output,
             reverted: ended.end == End::Revert,

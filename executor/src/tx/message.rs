@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use rhizome_primitives::{Address, Bytes, Sender, U256, gas};
 
-use super::outcome::{Exception, TxError};
 use super::TransactionExecutor;
+use super::outcome::{Exception, TxError};
+use crate::error::Fault;
 use crate::evm::{
     CODE_BYTE, CallKind, End, Ended, PrecompileCall, PrecompileError, PrecompileHost, Start, Tracer, refuses_code,
 };
@@ -16,8 +17,8 @@ pub(super) struct Message<'m> {
     pub(super) sender: Sender,
     /// The receiver; `None` for a creation.
     pub(super) to: Option<Address>,
-    /// The address of a creation.
-    pub(super) creates: Address,
+    /// The address of a creation; there for that alone.
+    pub(super) creates: Option<Address>,
     pub(super) value: U256,
     pub(super) data: &'m Bytes,
     pub(super) gas_limit: u64,
@@ -82,14 +83,11 @@ impl Inner {
 
 impl TransactionExecutor<'_> {
     /// Runs the call or creation. Of one that failed, logs and destroyed contracts are gone already.
-    pub(super) fn run(
-        &mut self,
-        message: &Message<'_>,
-        tracer: Option<&mut dyn Tracer>,
-    ) -> Result<Inner, TxError> {
-        let inner = match message.to {
-            None => self.create(message, tracer)?,
-            Some(to) => self.call(message, to, tracer)?,
+    pub(super) fn run(&mut self, message: &Message<'_>, tracer: Option<&mut dyn Tracer>) -> Result<Inner, TxError> {
+        let inner = match (message.creates, message.to) {
+            (Some(address), _) => self.create(message, address, tracer)?,
+            (None, Some(to)) => self.call(message, to, tracer)?,
+            (None, None) => return Err(Fault::Internal("a transaction neither calls nor creates".into()).into()),
         };
         if !inner.success {
             let host = &mut self.evm.host;
@@ -100,12 +98,7 @@ impl TransactionExecutor<'_> {
     }
 
     /// A call, to code, to a precompile, or to neither (`TransactionExecutor.call`).
-    fn call(
-        &mut self,
-        message: &Message<'_>,
-        to: Address,
-        tracer: Option<&mut dyn Tracer>,
-    ) -> Result<Inner, TxError> {
+    fn call(&mut self, message: &Message<'_>, to: Address, tracer: Option<&mut dyn Tracer>) -> Result<Inner, TxError> {
         let host = &mut self.evm.host;
         if host.precompiles.is_active(&to, host.block) {
             return self.call_precompile(message, to);
@@ -120,7 +113,11 @@ impl TransactionExecutor<'_> {
         host.state.transfer(message.sender, to, message.value)?;
         let inner = self.run_code(message, code, to, message.data.clone(), tracer)?;
         let state = &mut self.evm.host.state;
-        if inner.success { state.commit(checkpoint) } else { state.revert(checkpoint) }
+        if inner.success {
+            state.commit(checkpoint)
+        } else {
+            state.revert(checkpoint)
+        }
         Ok(inner)
     }
 
@@ -198,9 +195,13 @@ impl TransactionExecutor<'_> {
     }
 
     /// A creation (`TransactionExecutor.create`). No collision is looked for: what was at the address is overwritten.
-    fn create(&mut self, message: &Message<'_>, tracer: Option<&mut dyn Tracer>) -> Result<Inner, TxError> {
+    fn create(
+        &mut self,
+        message: &Message<'_>,
+        address: Address,
+        tracer: Option<&mut dyn Tracer>,
+    ) -> Result<Inner, TxError> {
         let host = &mut self.evm.host;
-        let address = message.creates;
         let checkpoint = host.state.checkpoint();
         let keep_balance = host.rules.r174 && host.state.exists(address)?;
         host.state.create_account(address, keep_balance)?;
@@ -230,7 +231,11 @@ impl TransactionExecutor<'_> {
             // rskj stores the code of a failed constructor, which is empty, before it takes everything back.
             host.state.save_code(address, Bytes::new())?;
         }
-        if inner.success { host.state.commit(checkpoint) } else { host.state.revert(checkpoint) }
+        if inner.success {
+            host.state.commit(checkpoint)
+        } else {
+            host.state.revert(checkpoint)
+        }
         Ok(inner)
     }
 }

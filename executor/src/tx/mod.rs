@@ -136,7 +136,7 @@ impl<'b> TransactionExecutor<'b> {
         let message = Message {
             sender,
             to: tx.to,
-            creates: create_address(sender.as_bytes(), tx.nonce()),
+            creates: tx.is_contract_creation().then(|| create_address(sender.as_bytes(), tx.nonce())),
             value: tx.value,
             data: &tx.data,
             gas_limit: admitted.gas_limit,
@@ -194,7 +194,7 @@ impl<'b> TransactionExecutor<'b> {
             logs: host.state.take_logs(),
             paid_fee: fee,
             output: inner.output,
-            created: message.to.is_none().then_some(message.creates),
+            created: message.creates,
             reverted: inner.reverted,
             exception: inner.exception,
             refund,

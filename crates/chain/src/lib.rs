@@ -10,6 +10,7 @@
 
 mod ancestors;
 mod chain;
+mod check;
 mod error;
 mod events;
 mod genesis;
@@ -21,6 +22,7 @@ mod tries;
 
 pub use ancestors::Ancestors;
 pub use chain::{Chain, ChainOptions, FlushPolicy, Head, ImportOutcome};
+pub use check::CheckSummary;
 pub use error::{ChainError, InvalidBlock, NotABlock, Result};
 pub use events::{ChainEvent, HeadChange};
 pub use genesis::GenesisBlock;

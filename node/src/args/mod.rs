@@ -1,0 +1,19 @@
+//! Groups of options, one file each, shared by the commands that have them.
+
+mod blocks;
+mod chain;
+mod completions;
+mod config;
+mod datadir;
+mod db;
+mod engine;
+mod export;
+
+pub use blocks::{BlockFileArgs, BlockRangeArgs};
+pub use chain::ChainArgs;
+pub use completions::CompletionsArgs;
+pub use config::ConfigArgs;
+pub use datadir::DatadirArgs;
+pub use db::{CheckArgs, ExportStateArgs, RewindArgs};
+pub use engine::{EngineArgs, ExecutorKind};
+pub use export::ExportArgs;

@@ -1,0 +1,100 @@
+//! The commands.
+
+use clap::{Parser, Subcommand};
+
+use crate::args::{
+    BlockFileArgs, BlockRangeArgs, ChainArgs, CheckArgs, CompletionsArgs, ConfigArgs, DatadirArgs, EngineArgs, ExportArgs,
+    ExportStateArgs, RewindArgs,
+};
+
+/// Rhizome, a full node for Rootstock.
+///
+/// Reads blocks, executes and checks every one of them, and keeps them with their states. Results go to standard output;
+/// progress, warnings and errors go to standard error. Exit code 0 is success, 1 a failure, 2 wrong usage.
+#[derive(Debug, Parser)]
+#[command(name = "rhizome", version, arg_required_else_help = true, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Print the result as one JSON object
+    ///
+    /// It is the last line of standard output: `{"ok":true,…}`, or `{"ok":false,"error":{"kind":…,"message":…,…}}` with exit
+    /// code 1. Kinds: invalidBlock, notBuilt, store, input, internal.
+    #[arg(long, global = true, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Execute and check exported blocks
+    ///
+    /// Reads block files one after another as one stream, and checks every rule and every root. Without `--datadir` nothing
+    /// is kept. Stops at the first block that is wrong, and says what was expected and what the block has.
+    Replay(BlockArgs),
+    /// Execute and check exported blocks into a data directory
+    ///
+    /// As replay, and the data directory is kept. Blocks that are already there are skipped quickly, so an import that was
+    /// interrupted, at any moment and in any way, is continued by the same command.
+    Import(BlockArgs),
+    /// Write blocks of the main chain in the format that replay and import read
+    Export(ExportArgs),
+    /// Look at a data directory, or change it
+    #[command(subcommand)]
+    Db(DbCommand),
+    /// Show and check the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print a completion script for a shell
+    ///
+    /// For example: `rhizome completions bash > /etc/bash_completion.d/rhizome`.
+    Completions(CompletionsArgs),
+}
+
+/// Arguments of replay and import.
+#[derive(Debug, clap::Args)]
+pub struct BlockArgs {
+    /// The files.
+    #[command(flatten)]
+    pub files: BlockFileArgs,
+    /// Which of their blocks.
+    #[command(flatten)]
+    pub range: BlockRangeArgs,
+    /// The chain.
+    #[command(flatten)]
+    pub chain: ChainArgs,
+    /// The directory.
+    #[command(flatten)]
+    pub datadir: DatadirArgs,
+    /// Stores and execution.
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+/// Commands on a data directory.
+#[derive(Debug, Subcommand)]
+pub enum DbCommand {
+    /// Verify everything that is stored: blocks, receipts, indexes, and the whole state of the head
+    Check(CheckArgs),
+    /// Say what a data directory holds
+    Info(CheckArgs),
+    /// Go back: make a lower block of the main chain the head and remove all blocks above it
+    Rewind(RewindArgs),
+    /// Print every trie node of a block's state in rskj's ExportState form
+    ///
+    /// One lower-case hex message a line, in pre-order, left first. A long value follows its node.
+    ExportState(ExportStateArgs),
+}
+
+/// Commands on the configuration.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print a configuration file with every key, its default, and what it means
+    Default,
+    /// Print the configuration in force and where each value comes from
+    Show(ConfigArgs),
+    /// Check a configuration file
+    Check(ConfigArgs),
+}

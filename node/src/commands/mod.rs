@@ -1,0 +1,32 @@
+//! One file a command.
+
+mod blocks;
+mod completions;
+mod config;
+mod db_check;
+mod db_export_state;
+mod db_info;
+mod db_rewind;
+mod export;
+mod open;
+
+use crate::cli::{Cli, Command, ConfigCommand, DbCommand};
+use crate::failure::Failure;
+
+/// Runs one command.
+pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
+    let json = cli.json;
+    match cli.command {
+        Command::Replay(args) => blocks::replay(args, json),
+        Command::Import(args) => blocks::import(args, json),
+        Command::Export(args) => export::run(args, json),
+        Command::Db(DbCommand::Check(args)) => db_check::run(&args, json),
+        Command::Db(DbCommand::Info(args)) => db_info::run(&args, json),
+        Command::Db(DbCommand::Rewind(args)) => db_rewind::run(&args, json),
+        Command::Db(DbCommand::ExportState(args)) => db_export_state::run(args, json),
+        Command::Config(ConfigCommand::Default) => config::default_file(json),
+        Command::Config(ConfigCommand::Show(args)) => config::show(&args, json),
+        Command::Config(ConfigCommand::Check(args)) => config::check(&args, json),
+        Command::Completions(args) => completions::run(args, json),
+    }
+}

@@ -233,7 +233,7 @@ fn repository_case(case: &Value) -> Result<(), String> {
             "setupContract" => state.setup_contract(address()),
             "increaseNonce" => state.increase_nonce(address()).unwrap(),
             "setNonce" => state.set_nonce(address(), amount(&op["v"])).unwrap(),
-            "addBalance" => drop(state.add_balance(address(), amount(&op["v"])).unwrap()),
+            "addBalance" => state.add_balance(address(), amount(&op["v"])).unwrap(),
             "saveCode" => state.save_code(address(), bytes(op, "code").into()).unwrap(),
             "delete" => state.delete(address()),
             "addStorageRow" => {

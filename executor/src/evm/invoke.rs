@@ -56,7 +56,7 @@ impl Evm<'_> {
             return self.settle(false, request.gas, request.cost, tracer);
         }
         let machine = &mut self.frames[depth].machine;
-        let data = Bytes::copy_from_slice(machine.memory.read(request.input.start(), request.input.len));
+        machine.memory.extend(request.input.start(), request.input.len);
         let sender = machine.input.address;
         let receiver = if request.scheme.runs_in_caller() { sender } else { request.target };
         let state = &mut self.host.state;
@@ -84,6 +84,7 @@ impl Evm<'_> {
         };
 
         machine.return_data.0 = Bytes::new();
+        let data = Bytes::copy_from_slice(machine.memory.read(request.input.start(), request.input.len));
         let (caller, value) = match request.scheme {
             CallScheme::DelegateCall => (machine.input.caller, machine.input.value),
             _ => (sender, request.value),

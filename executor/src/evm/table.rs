@@ -1,6 +1,6 @@
 //! Which instruction stands at which opcode, and its fixed price, under a set of rules.
 
-use revm_interpreter::bytecode::opcode as op;
+use revm_bytecode::opcode as op;
 use revm_interpreter::instructions::{arithmetic, bitwise, block_info, control, memory, stack, system, tx_info};
 use revm_interpreter::{GasTable, Instruction, InstructionTable};
 use rhizome_chainspec::{Activations, Rskip};

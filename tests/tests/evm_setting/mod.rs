@@ -56,11 +56,14 @@ impl AncestorProvider for HashOnlyAncestors {
     }
 }
 
+/// One instruction: position, opcode, gas before, cost, depth, words on the stack, the top one.
+type Line = (usize, u8, u64, u64, usize, usize, Option<U256>);
+
 /// A trace as rskj's `DetailedProgramTrace` keeps it: what a constructor does is forgotten, and a call's cost goes to whatever
 /// line is the last one when the call ends.
 #[derive(Default)]
 pub struct TraceLog {
-    lines: Vec<(usize, u8, u64, u64, usize, usize, Option<U256>)>,
+    lines: Vec<Line>,
     starts: Vec<usize>,
 }
 

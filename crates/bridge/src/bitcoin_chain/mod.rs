@@ -6,6 +6,7 @@ pub(crate) mod coinbase;
 mod confirmations;
 mod headers;
 
+use crate::bitcoin::checkpoints::checkpoints;
 use crate::bitcoin::{BtcHash, StoredBlock};
 use crate::chain_store::{BtcChain, ChainError, lowest_block};
 use crate::failure::{Failure, Result};
@@ -63,8 +64,12 @@ impl Peg<'_> {
         Ok(self.btc_head()?.height)
     }
 
-    /// The first block of the store: a checkpoint, or block 0 where the network has none.
+    /// The first block of the store: a checkpoint, or block 0 where the network has none (and then no federation is
+    /// read: what is read is written again).
     fn btc_lowest(&mut self) -> Result<StoredBlock> {
+        if checkpoints(self.constants.network).is_none() {
+            return Ok(StoredBlock::genesis(self.constants.network));
+        }
         let time = self.active_federation()?.creation_time_ms();
         Ok(lowest_block(self.constants.network, time)?)
     }

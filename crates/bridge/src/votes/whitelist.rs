@@ -36,6 +36,22 @@ impl Default for LockWhitelist {
     }
 }
 
+/// `hash160, limit, …, height`: the form of the one-off entries, in the order given.
+pub fn one_off_cell(entries: impl IntoIterator<Item = (Hash160, Satoshi)>, disable_height: i32) -> Vec<u8> {
+    codec::list(|out| {
+        for (address, limit) in entries {
+            rlp::put_bytes(out, &address);
+            codec::put_long(out, limit);
+        }
+        codec::put_long(out, i64::from(disable_height));
+    })
+}
+
+/// `hash160, …`: the form of the unlimited entries, in the order given.
+pub fn unlimited_cell(entries: impl IntoIterator<Item = Hash160>) -> Vec<u8> {
+    codec::list(|out| entries.into_iter().for_each(|address| rlp::put_bytes(out, &address)))
+}
+
 impl LockWhitelist {
     /// Number of entries of both kinds.
     pub fn len(&self) -> usize {
@@ -96,28 +112,19 @@ impl LockWhitelist {
         self.disable_height = height;
     }
 
-    /// `hash160, limit, …, height`: the cell of the one-off entries.
+    /// The cell of the one-off entries.
     pub fn encode_one_off(&self) -> Vec<u8> {
-        codec::list(|out| {
-            for (address, entry) in &self.entries {
-                if let Entry::OneOff(limit) = entry {
-                    rlp::put_bytes(out, address);
-                    codec::put_long(out, *limit);
-                }
-            }
-            codec::put_long(out, i64::from(self.disable_height));
-        })
+        let limited = |(address, entry): (&Hash160, &Entry)| match entry {
+            Entry::OneOff(limit) => Some((*address, *limit)),
+            Entry::Unlimited => None,
+        };
+        one_off_cell(self.entries.iter().filter_map(limited), self.disable_height)
     }
 
-    /// `hash160, …`: the cell of the unlimited entries.
+    /// The cell of the unlimited entries.
     pub fn encode_unlimited(&self) -> Vec<u8> {
-        codec::list(|out| {
-            for (address, entry) in &self.entries {
-                if *entry == Entry::Unlimited {
-                    rlp::put_bytes(out, address);
-                }
-            }
-        })
+        let unlimited = self.entries.iter().filter(|(_, entry)| **entry == Entry::Unlimited);
+        unlimited_cell(unlimited.map(|(address, _)| *address))
     }
 
     /// Reads the first cell; `None` where it does not exist.

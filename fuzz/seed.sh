@@ -43,4 +43,13 @@ seed btc_transaction coinbase 1
 seed btc_script redeemScript 1
 seed btc_script script 1
 seed btc_merkle pmt 1
+# A store, whole and in the form that the target completes: mode, counts, heap, slots.
+mkdir -p corpus/flatdb_open
+for store in ../flatdb/tests/fixtures/v1/*; do
+    name=$(basename "$store")
+    { printf '\x00\x88\xff'; head -c 8704 "$store/checkpoint"; head -c 16320 "$store/heap"; cat "$store/index.0"; } > "corpus/flatdb_open/raw-$name"
+    for mode in 87 8f 97 9f; do
+        { printf "\x$mode"; head -c 96 /dev/zero; tail -c +4097 "$store/heap" | head -c 2000; } > "corpus/flatdb_open/shaped-$mode-$name"
+    done
+done
 for target in corpus/*; do echo "$target: $(find "$target" -type f | wc -l) seeds"; done

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::index::Sums;
+use crate::index::Tally;
 use crate::io::DiskFile;
 
 /// Bytes between the two copies.
@@ -27,12 +27,25 @@ pub(crate) struct Checkpoint {
     pub(crate) store: u64,
     /// Where the records end.
     pub(crate) heap_end: u64,
-    /// Which index file belongs to it.
+    /// How many records there are.
+    pub(crate) records: u64,
+    /// Sum over their keys.
+    pub(crate) keys: u64,
+    /// What of them the index file is known to have.
+    pub(crate) index: IndexMark,
+}
+
+/// The state of the index file at the last time that it was made durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IndexMark {
+    /// Which file it is.
     pub(crate) generation: u64,
-    /// The index's position bits.
+    /// Its position bits.
     pub(crate) bits: u32,
-    /// Over the index's slots.
-    pub(crate) sums: Sums,
+    /// Where the heap ended at that time: it has every record below, and the records behind are placed anew at opening.
+    pub(crate) end: u64,
+    /// Over its slots that point below `end`.
+    pub(crate) tally: Tally,
 }
 
 impl Checkpoint {
@@ -41,22 +54,22 @@ impl Checkpoint {
         let mut writer = Writer { out: &mut out, at: 0 };
         writer.put(&MAGIC);
         writer.put(&VERSION.to_le_bytes());
-        writer.put(&self.bits.to_le_bytes());
+        writer.put(&self.index.bits.to_le_bytes());
         writer.put(digest);
         for field in [
             self.store,
             self.sequence,
             self.heap_end,
-            self.generation,
-            self.sums.records,
-            self.sums.ambiguous,
-            self.sums.plain,
-            self.sums.full,
+            self.records,
+            self.keys,
+            self.index.generation,
+            self.index.end,
+            self.index.tally.records,
+            self.index.tally.keys,
+            self.index.tally.slots,
         ] {
             writer.put(&field.to_le_bytes());
         }
-        // Reserved, so that the record can grow without moving its checksum.
-        writer.put(&[0; 16]);
         let checksum = crc32fast::hash(&writer.out[..writer.at]);
         writer.put(&checksum.to_le_bytes());
         out
@@ -79,9 +92,14 @@ impl Checkpoint {
             store: field()?,
             sequence: field()?,
             heap_end: field()?,
-            generation: field()?,
-            sums: Sums { records: field()?, ambiguous: field()?, plain: field()?, full: field()? },
-            bits: u32::from_le_bytes([b0, b1, b2, b3]),
+            records: field()?,
+            keys: field()?,
+            index: IndexMark {
+                generation: field()?,
+                end: field()?,
+                tally: Tally { records: field()?, keys: field()?, slots: field()? },
+                bits: u32::from_le_bytes([b0, b1, b2, b3]),
+            },
         })
     }
 }
@@ -120,10 +138,10 @@ impl CheckpointFile {
         Self { path: path.to_owned(), file }
     }
 
-    /// The newest valid copy.
-    pub(crate) fn read(&self, digest: &[u8; 8]) -> Result<Checkpoint> {
+    /// The valid copies, the newest first; at least one.
+    pub(crate) fn read(&self, digest: &[u8; 8]) -> Result<Vec<Checkpoint>> {
         use std::os::unix::fs::FileExt;
-        let mut newest: Option<Checkpoint> = None;
+        let mut found = Vec::with_capacity(2);
         let mut first = [0; LEN];
         for page in 0..2 {
             let mut bytes = [0; LEN];
@@ -131,11 +149,10 @@ impl CheckpointFile {
             if page == 0 {
                 first = bytes;
             }
-            if let Some(found) = Checkpoint::decode(&bytes[..read], digest) {
-                newest = newest.filter(|other| other.sequence > found.sequence).or(Some(found));
-            }
+            found.extend(Checkpoint::decode(&bytes[..read], digest));
         }
-        newest.ok_or_else(|| self.explain(&first, digest))
+        found.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.sequence));
+        if found.is_empty() { Err(self.explain(&first, digest)) } else { Ok(found) }
     }
 
     /// Why no copy is valid: another format, version or digest, else damage.
@@ -193,4 +210,25 @@ pub(crate) fn check_header(path: &Path, file: &dyn DiskFile, expected: &[u8; 48]
 pub(crate) fn draw_store_number() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_reads_back_and_a_changed_bit_is_seen() {
+        let tally = Tally { records: 5, keys: 6, slots: 7 };
+        let index = IndexMark { generation: 3, bits: 10, end: 4096, tally };
+        let checkpoint = Checkpoint { sequence: 9, store: 1, heap_end: 8192, records: 2, keys: 11, index };
+        let bytes = checkpoint.encode(b"digest\0\0");
+        assert_eq!(Checkpoint::decode(&bytes, b"digest\0\0"), Some(checkpoint));
+        assert_eq!(Checkpoint::decode(&bytes, b"another\0"), None);
+        assert_eq!(Checkpoint::decode(&bytes[..LEN - 1], b"digest\0\0"), None);
+        for bit in 0..LEN * 8 {
+            let mut changed = bytes;
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Checkpoint::decode(&changed, b"digest\0\0"), None, "bit {bit}");
+        }
+    }
 }

@@ -60,8 +60,8 @@ pub enum Error {
         /// The largest length.
         limit: u64,
     },
-    /// A record is empty or longer than a length field can say.
-    #[error("a record must have 1 to {limit} bytes, got {got}")]
+    /// A record is longer than a length field can say.
+    #[error("a record has at most {limit} bytes, got {got}")]
     RecordLength {
         /// The largest length.
         limit: usize,

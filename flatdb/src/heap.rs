@@ -1,11 +1,11 @@
 //! The heap: records one after another in the order they were written.
 //!
-//! A record is a length and its bytes. The length is one byte from 1 to 254, or 255 and four little-endian bytes; a zero byte
-//! is no record. The file begins with a page that names the format and the digest.
+//! A record is a length and its bytes. The length is one byte from 1 to 254, or 255 and four little-endian bytes (for an empty
+//! record and for long ones); a zero byte is no record. The file begins with a page that names the format and the digest.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::claim::End;
 use crate::error::{Error, Result};
 use crate::io::DiskFile;
 use crate::mmap::HeapMap;
@@ -13,7 +13,7 @@ use crate::mmap::HeapMap;
 /// Bytes before the first record.
 pub(crate) const HEADER: u64 = 4096;
 /// Offsets have 40 bits.
-pub(crate) const LIMIT: u64 = 1 << 40;
+pub(crate) const LIMIT: u64 = 1 << crate::slots::OFFSET_BITS;
 /// The file grows by whole steps, so that a read never passes the end of the file.
 const STEP: u64 = 16 << 20;
 /// The length byte that says that four bytes of length follow.
@@ -23,12 +23,17 @@ pub(crate) const MAX_RECORD: usize = u32::MAX as usize;
 
 /// What precedes a record's bytes: one or five bytes.
 pub(crate) fn prefix_len(record: usize) -> usize {
-    if record < LONG as usize { 1 } else { 5 }
+    if is_short(record) { 1 } else { 5 }
+}
+
+/// Whether one byte says this length.
+fn is_short(len: usize) -> bool {
+    0 < len && len < LONG as usize
 }
 
 /// Appends a record and its length.
 pub(crate) fn encode(record: &[u8], out: &mut Vec<u8>) {
-    if record.len() < LONG as usize {
+    if is_short(record.len()) {
         out.push(record.len() as u8);
     } else {
         out.push(LONG);
@@ -45,31 +50,30 @@ pub(crate) struct Heap {
     map: HeapMap,
     /// The length that the file was last given.
     allocated: parking_lot::Mutex<u64>,
-    /// Where the next batch begins. Claimed by compare-and-swap.
-    end: AtomicU64,
+    end: End,
 }
 
 impl Heap {
-    /// A heap whose records end at `end`. The file is cut there when it is writable, so that what a crash left behind is
-    /// gone.
-    pub(crate) fn new(path: &Path, file: Box<dyn DiskFile>, end: u64, writable: bool) -> Result<Self> {
-        if writable {
-            file.set_len(end).map_err(Error::io("cut", path))?;
-        }
+    /// A heap whose records end at `end`.
+    pub(crate) fn new(path: &Path, file: Box<dyn DiskFile>, end: u64) -> Result<Self> {
         let map = HeapMap::new(file.file(), end, LIMIT).map_err(Error::io("map", path))?;
-        Ok(Self { path: path.to_owned(), file, map, allocated: parking_lot::Mutex::new(end), end: AtomicU64::new(end) })
+        let allocated = parking_lot::Mutex::new(end);
+        Ok(Self { path: path.to_owned(), file, map, allocated, end: End::new(end, LIMIT) })
     }
 
-    /// Where the records end.
+    /// Cuts the file where the records end, so that what a crash left behind is gone.
+    pub(crate) fn cut(&self) -> Result<()> {
+        self.file.set_len(self.end()).map_err(Error::io("cut", &self.path))
+    }
+
+    /// Where the records end. Whoever has seen a slot sees an end behind the slot's record.
     pub(crate) fn end(&self) -> u64 {
-        self.end.load(Ordering::Acquire)
+        self.end.get()
     }
 
     /// Claims `len` bytes and returns where they begin.
     pub(crate) fn claim(&self, len: u64) -> Result<u64> {
-        self.end
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |end| end.checked_add(len).filter(|new| *new <= LIMIT))
-            .map_err(|end| Error::Full { needed: end.saturating_add(len), limit: LIMIT })
+        self.end.claim(len).map_err(|needed| Error::Full { needed, limit: LIMIT })
     }
 
     /// Writes claimed bytes. When this returns they may be read.

@@ -10,11 +10,17 @@ pub struct Records<'a> {
     heap: &'a Heap,
     at: u64,
     end: u64,
+    /// Up to where the kernel was asked to read.
+    ready: u64,
 }
 
+/// Bytes that the kernel is asked to have ready ahead: the map itself reads no page that is not touched.
+const AHEAD: u64 = 8 << 20;
+
 impl<'a> Records<'a> {
-    pub(crate) fn new(heap: &'a Heap, end: u64) -> Self {
-        Self { heap, at: heap::HEADER, end }
+    /// The records from one record's offset up to where the records end.
+    pub(crate) fn between(heap: &'a Heap, from: u64, end: u64) -> Self {
+        Self { heap, at: from, end, ready: from }
     }
 }
 
@@ -26,6 +32,10 @@ impl<'a> Iterator for Records<'a> {
             return None;
         }
         let offset = self.at;
+        if offset + AHEAD / 2 > self.ready && self.ready < self.end {
+            self.heap.map().advise_needed(self.ready, AHEAD);
+            self.ready += AHEAD;
+        }
         match self.heap.record(offset, self.end) {
             Ok(record) => {
                 self.at = offset + (heap::prefix_len(record.len()) + record.len()) as u64;

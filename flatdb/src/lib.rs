@@ -7,8 +7,11 @@
 //! What holds:
 //! - A read never returns bytes that are not the record of the key, see [`VerifyPolicy`] for when the hash is recomputed.
 //! - Only a checkpoint makes a batch real. After a crash at any moment the store opens at the last checkpoint, by itself.
-//! - Readers take no lock; writers claim heap space by one compare-and-swap a batch and publish slots by another.
+//! - Readers take no lock; writers claim heap space by one compare-and-swap a batch and publish each slot by another.
 //! - After a failed write or flush the handle is poisoned: it reads, and refuses every further write.
+//!
+//! Bird's eye view: [`FlatDb`] is assembled by `open`, which has recovery; `read` and `write` have its operations; `slots`, `claim`
+//! and `gate` the three protocols between threads, which loom checks; `mmap` all unsafe code.
 //!
 //! Assumed of the disk: what was synced is read back as written, damage is possible anywhere and is to be found, a write may
 //! be torn at any byte. Assumed of the workload: records of some tens of bytes, keys that are uniformly distributed, many
@@ -17,23 +20,33 @@
 //! Deliberately not here: any knowledge of trees, caching of records (the page cache does that), compression.
 
 mod checkpoint;
+mod claim;
 mod db;
 mod digest;
 mod error;
+mod fetch;
+mod gate;
 mod heap;
 mod index;
 mod io;
 mod iter;
 mod mmap;
+mod open;
 mod options;
+mod read;
+mod slots;
 mod stats;
+mod sync;
+mod verified;
 mod verify;
+mod write;
 
 pub use db::FlatDb;
 pub use digest::{Digest, Key};
 pub use error::{Error, Result};
+pub use fetch::ColdReads;
 pub use io::{Disk, DiskFile, OsDisk};
 pub use iter::Records;
 pub use options::{Options, VerifyPolicy};
-pub use stats::Stats;
+pub use stats::{Recovery, Stats};
 pub use verify::Verification;

@@ -13,7 +13,12 @@ use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memmap2::{Advice, MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapMut, MmapOptions, MmapRaw};
+
+use crate::slots::Slots;
+
+/// What the kernel maps and reads at once.
+pub(crate) const PAGE: u64 = 4096;
 
 /// A read-only view of a file that grows while it is mapped.
 #[derive(Debug)]
@@ -60,17 +65,29 @@ impl HeapMap {
     }
 
     /// Asks the kernel to read the pages of a range in the background.
-    pub(crate) fn advise_needed(&self, offset: u64, len: usize) {
+    pub(crate) fn advise_needed(&self, offset: u64, len: u64) {
         let mapped = self.mapped.load(Ordering::Acquire);
-        let page = offset & !0xfff;
-        if offset < mapped {
-            let end = (offset + len as u64).min(mapped);
+        let page = offset - offset % PAGE;
+        let end = offset.saturating_add(len).min(mapped);
+        if page < end {
             self.map.advise_range(Advice::WillNeed, page as usize, (end - page) as usize).ok();
         }
     }
+
+    /// Whether the page of `offset` is in memory, as far as the kernel tells.
+    pub(crate) fn is_resident(&self, offset: u64) -> bool {
+        if offset >= self.mapped.load(Ordering::Acquire) {
+            return true;
+        }
+        let page = self.map.as_ptr().wrapping_add((offset - offset % PAGE) as usize);
+        let mut state = [1_u8; 1];
+        // SAFETY: the page is inside the map, and the call writes one byte for one page into `state`.
+        let answer = unsafe { libc::mincore(page.cast_mut().cast(), PAGE as usize, state.as_mut_ptr()) };
+        answer != 0 || state[0] & 1 != 0
+    }
 }
 
-/// The slots of an index file as atomics.
+/// The slots of an index as atomics.
 #[derive(Debug)]
 pub(crate) struct SlotMap {
     map: MmapRaw,
@@ -79,22 +96,32 @@ pub(crate) struct SlotMap {
 
 impl SlotMap {
     /// Maps `slots` eight-byte slots that begin at byte `offset`, a multiple of the page size, of a file that has space for
-    /// all of them.
+    /// all of them. Changes go to the file when it is `writable`, else they stay in this map.
     pub(crate) fn new(file: &File, offset: u64, slots: usize, writable: bool) -> io::Result<Self> {
-        let len = slots.checked_mul(8).ok_or_else(|| io::Error::other("index too large"))?;
+        let len = Self::bytes(slots)?;
         if file.metadata()?.len() < offset + len as u64 {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "index file too short"));
         }
         let mut options = MmapOptions::new();
         options.offset(offset).len(len);
-        let map = if writable { options.map_raw(file)? } else { options.map_raw_read_only(file)? };
+        let map = if writable {
+            options.map_raw(file)?
+        } else {
+            // SAFETY: the map is accessed only as atomics, which stand any change that the writer beside makes, and the
+            // writer never shortens the file.
+            MmapRaw::from(unsafe { options.map_copy(file)? })
+        };
         map.advise(Advice::Random).ok();
         Ok(Self { map, slots })
     }
 
-    /// The number of slots.
-    pub(crate) fn len(&self) -> usize {
-        self.slots
+    /// Slots in memory, all empty.
+    pub(crate) fn in_memory(slots: usize) -> io::Result<Self> {
+        Ok(Self { map: MmapRaw::from(MmapMut::map_anon(Self::bytes(slots)?)?), slots })
+    }
+
+    fn bytes(slots: usize) -> io::Result<usize> {
+        slots.checked_mul(8).ok_or_else(|| io::Error::other("index too large"))
     }
 
     #[inline]
@@ -105,27 +132,40 @@ impl SlotMap {
         unsafe { &*self.map.as_ptr().cast::<AtomicU64>().add(position) }
     }
 
-    /// The slot at a position; what was written before it was published is visible.
-    #[inline]
-    pub(crate) fn load(&self, position: usize) -> u64 {
-        u64::from_le(self.at(position).load(Ordering::Acquire))
-    }
-
-    /// Replaces a slot if it still has the value `old`, and tells whether it did. Only for writable maps.
-    #[inline]
-    pub(crate) fn replace(&self, position: usize, old: u64, new: u64) -> bool {
-        self.at(position).compare_exchange(old.to_le(), new.to_le(), Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-
     /// Asks the processor to load the slot at a position.
     #[inline]
     pub(crate) fn prefetch(&self, position: usize) {
         prefetch_line(self.map.as_ptr().wrapping_add(position * 8));
     }
 
+    /// Asks the kernel to read so many slots in the background.
+    pub(crate) fn advise_needed(&self, position: usize, slots: usize) {
+        let end = position.saturating_add(slots).min(self.slots);
+        if position < end {
+            self.map.advise_range(Advice::WillNeed, position * 8, (end - position) * 8).ok();
+        }
+    }
+
     /// Starts writing the slots to the file and waits until the kernel has them.
     pub(crate) fn flush(&self) -> io::Result<()> {
         self.map.flush()
+    }
+}
+
+impl Slots for SlotMap {
+    #[inline]
+    fn len(&self) -> usize {
+        self.slots
+    }
+
+    #[inline]
+    fn load(&self, position: usize) -> u64 {
+        u64::from_le(self.at(position).load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn replace(&self, position: usize, old: u64, new: u64) -> bool {
+        self.at(position).compare_exchange(old.to_le(), new.to_le(), Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::fetch::ColdReads;
 use crate::io::{Disk, OsDisk};
 use crate::{Digest, FlatDb, Result};
 
@@ -27,12 +28,21 @@ pub struct Options {
     pub(crate) create: bool,
     pub(crate) verify: VerifyPolicy,
     pub(crate) index_bits: u32,
+    pub(crate) index_lag: Option<u64>,
+    pub(crate) cold_reads: ColdReads,
     pub(crate) disk: Arc<dyn Disk>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { create: true, verify: VerifyPolicy::default(), index_bits: 16, disk: Arc::new(OsDisk) }
+        Self {
+            create: true,
+            verify: VerifyPolicy::default(),
+            index_bits: 16,
+            index_lag: None,
+            cold_reads: ColdReads::default(),
+            disk: Arc::new(OsDisk),
+        }
     }
 }
 
@@ -55,6 +65,21 @@ impl Options {
     #[must_use]
     pub fn expected_records(mut self, records: u64) -> Self {
         self.index_bits = crate::index::bits_for(records);
+        self
+    }
+
+    /// How many heap bytes may be flushed without the index being synced too. What the index lacks after a crash is placed anew at
+    /// opening, at some million records a second. Default: an eighth of the heap, between 32 and 512 MiB.
+    #[must_use]
+    pub fn index_lag(mut self, bytes: u64) -> Self {
+        self.index_lag = Some(bytes);
+        self
+    }
+
+    /// How reads of many records bring in what is not in memory. Default: [`ColdReads::Advise`].
+    #[must_use]
+    pub fn cold_reads(mut self, how: ColdReads) -> Self {
+        self.cold_reads = how;
         self
     }
 

@@ -29,3 +29,15 @@ impl Stats {
         (self.heap_bytes + self.index_bytes).checked_div(self.records).unwrap_or(0)
     }
 }
+
+/// What the opening of a store had to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// Records that were placed in the index anew: those behind its last sync, or all of them.
+    pub replayed: u64,
+    /// Whether the index was missing or damaged and was built from the heap.
+    pub index_rebuilt: bool,
+    /// Why the newest checkpoint was given up for the one before: what was flushed between the two is lost.
+    pub damage: Option<String>,
+}

@@ -1,8 +1,8 @@
 //! Checking a whole store: every record is hashed and looked up.
 
-use crate::FlatDb;
 use crate::digest::{Digest, Key};
 use crate::error::Result;
+use crate::{FlatDb, Records, heap};
 
 /// What [`FlatDb::verify`] found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,10 +24,13 @@ impl<D: Digest> FlatDb<D> {
     /// # Errors
     /// At the first record that is damaged or that the index does not find.
     pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verification> {
-        let index = self.index();
-        let total = self.stats().heap_bytes;
+        // With the writers out, so that everything below the end is written and placed.
+        let (index, total) = {
+            let _alone = self.gate.pause();
+            (self.index.load_full(), self.read_end())
+        };
         let mut found = Verification::default();
-        let mut records = self.iter();
+        let mut records = Records::between(&self.heap, heap::HEADER, total);
         loop {
             let group = records.by_ref().take(64).collect::<Result<Vec<_>>>()?;
             let Some((last, _)) = group.last() else { break };
@@ -40,10 +43,12 @@ impl<D: Digest> FlatDb<D> {
                 let mut elsewhere = false;
                 for (_, slot) in index.candidates(key) {
                     here |= slot.offset() == *offset;
-                    elsewhere |= slot.offset() != *offset && self.heap().record(slot.offset(), total)? == *record;
+                    elsewhere |= slot.offset() != *offset
+                        && slot.offset() < total
+                        && self.heap.record(slot.offset(), total)? == *record;
                 }
                 if !here && !elsewhere {
-                    return Err(self.heap().corrupt(*offset, "no slot of the index leads to this record"));
+                    return Err(self.heap.corrupt(*offset, "no slot of the index leads to this record"));
                 }
                 found.twice += u64::from(!here);
                 found.records += u64::from(here);

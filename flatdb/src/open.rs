@@ -1,0 +1,348 @@
+//! Opening: lock, creation, and recovery at a checkpoint.
+//!
+//! Recovery needs no tool and no log. The newest checkpoint says where the heap ends and what of it the index file is known
+//! to have. Slots beyond that are emptied, their records placed anew from the heap, and everything is compared with the
+//! checkpoint's sums; an index that does not add up is built from the whole heap. When the heap itself does not add up, the
+//! checkpoint before is taken, if little is lost by it.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+
+use crate::checkpoint::{self, Checkpoint, CheckpointFile, IndexMark};
+use crate::digest::{Digest, Key};
+use crate::error::{Error, Result};
+use crate::heap::{self, Heap};
+use crate::index::{self, Index, Tally};
+use crate::io::Disk;
+use crate::iter::Records;
+use crate::slots;
+use crate::stats::Recovery;
+
+const HEAP_MAGIC: [u8; 8] = *b"FLATDBh\n";
+const INDEX_MAGIC: [u8; 8] = *b"FLATDBi\n";
+/// Records that are hashed together.
+const GROUP: usize = 64;
+/// A checkpoint whose data are damaged is given up for the one before only when that costs at most so many heap bytes:
+/// what a flush or two can have written.
+const GIVE_UP: u64 = 1 << 30;
+/// How often a reader looks again when the writer replaced files under it.
+const ATTEMPTS: usize = 16;
+
+/// The files of an open store.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) checkpoint: Checkpoint,
+    pub(crate) checkpoints: CheckpointFile,
+    pub(crate) heap: Heap,
+    pub(crate) index: Index,
+    pub(crate) recovery: Recovery,
+    /// Keeps other writers away for as long as it lives; a reader has none.
+    pub(crate) lock: Option<File>,
+}
+
+/// Opens for writing.
+pub(crate) fn open<D: Digest>(disk: &dyn Disk, directory: &Path, create_with: Option<u32>) -> Result<Opened> {
+    let path = directory.join("checkpoint");
+    if !path.exists() {
+        if create_with.is_none() {
+            return Err(Error::NotFound { path: directory.to_owned() });
+        }
+        refuse_foreign(directory)?;
+    }
+    std::fs::create_dir_all(directory).map_err(Error::io("create", directory))?;
+    let lock = lock(directory)?;
+    if let Some(bits) = create_with
+        && !path.exists()
+    {
+        create::<D>(disk, directory, bits)?;
+    }
+    let file = disk.open(&path, false).map_err(Error::io("open", &path))?;
+    let checkpoints = CheckpointFile::new(&path, file);
+    let found = checkpoints.read(&D::ID)?;
+    let files = Files { disk, directory, writable: true };
+    let (checkpoint, heap, index, recovery) = files.recover::<D>(&found)?;
+    heap.cut()?;
+    remove_other_indexes(disk, directory, index.generation)?;
+    Ok(Opened { checkpoint, checkpoints, heap, index, recovery, lock: Some(lock) })
+}
+
+/// Opens for reading the newest checkpoint; a writer may be beside.
+pub(crate) fn open_read_only<D: Digest>(disk: &dyn Disk, directory: &Path) -> Result<Opened> {
+    let path = directory.join("checkpoint");
+    if !path.exists() {
+        return Err(Error::NotFound { path: directory.to_owned() });
+    }
+    let mut last = None;
+    for _ in 0..ATTEMPTS {
+        let file = disk.open(&path, false).map_err(Error::io("open", &path))?;
+        let checkpoints = CheckpointFile::new(&path, file);
+        let found = checkpoints.read(&D::ID)?;
+        let files = Files { disk, directory, writable: false };
+        match files.recover::<D>(&found) {
+            Ok((checkpoint, heap, index, recovery)) => {
+                return Ok(Opened { checkpoint, checkpoints, heap, index, recovery, lock: None });
+            }
+            // A writer may have replaced a file between our two looks; then there is a newer checkpoint.
+            Err(error) if checkpoints.read(&D::ID)? == found => return Err(error),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| Error::NotFound { path: directory.to_owned() }))
+}
+
+/// Where the files are and what may be done to them.
+struct Files<'a> {
+    disk: &'a dyn Disk,
+    directory: &'a Path,
+    writable: bool,
+}
+
+impl Files<'_> {
+    /// The newest of the checkpoints whose data are whole, with its heap and index.
+    fn recover<D: Digest>(&self, checkpoints: &[Checkpoint]) -> Result<(Checkpoint, Heap, Index, Recovery)> {
+        let mut damage = None;
+        let newest = checkpoints.first().map_or(0, |newest| newest.heap_end);
+        for checkpoint in checkpoints {
+            if newest.saturating_sub(checkpoint.heap_end) > GIVE_UP {
+                break;
+            }
+            match self.recover_at::<D>(checkpoint) {
+                Ok((heap, index, mut recovery)) => {
+                    recovery.damage = damage.map(|damage: Error| damage.to_string());
+                    return Ok((*checkpoint, heap, index, recovery));
+                }
+                Err(error @ Error::Corrupt { .. }) => damage = damage.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        let nothing = || Error::NotFound { path: self.directory.to_owned() };
+        Err(damage.unwrap_or_else(nothing))
+    }
+
+    fn recover_at<D: Digest>(&self, checkpoint: &Checkpoint) -> Result<(Heap, Index, Recovery)> {
+        let heap = self.open_heap::<D>(checkpoint)?;
+        let end = checkpoint.heap_end;
+        let mark = &checkpoint.index;
+        let mut recovery = Recovery::default();
+        if let Some(index) = self.open_index::<D>(checkpoint)? {
+            let tail = place_all::<D>(&index, &heap, mark.end.max(heap::HEADER), end)?;
+            index.expect(tail.records);
+            recovery.replayed = tail.records;
+            check_tally(&heap, checkpoint, mark.tally.records + tail.records, mark.tally.keys.wrapping_add(tail.keys))?;
+            return Ok((heap, index, recovery));
+        }
+        if !self.writable && self.is_outdated::<D>(checkpoint)? {
+            let path = self.directory.join(index::file_name(mark.generation));
+            return Err(Error::Corrupt { path, offset: 0, problem: "it was replaced while it was opened".to_owned() });
+        }
+        let generation = self.unused_generation()?.max(mark.generation.saturating_add(1));
+        let index = self.build::<D>(checkpoint.store, generation, fitting_bits(checkpoint), &heap)?;
+        let Tally { records, keys, .. } = index.tally();
+        check_tally(&heap, checkpoint, records, keys)?;
+        recovery.replayed = records;
+        recovery.index_rebuilt = true;
+        Ok((heap, index, recovery))
+    }
+
+    fn open_heap<D: Digest>(&self, checkpoint: &Checkpoint) -> Result<Heap> {
+        let path = self.directory.join("heap");
+        let file = self.disk.open(&path, false).map_err(Error::io("open", &path))?;
+        checkpoint::check_header(&path, &*file, &heap_header::<D>(checkpoint.store))?;
+        let len = file.file().metadata().map_err(Error::io("read", &path))?.len();
+        if checkpoint.heap_end < heap::HEADER || len < checkpoint.heap_end || checkpoint.heap_end > heap::LIMIT {
+            let problem = format!("it has {len} bytes, the checkpoint counts {}", checkpoint.heap_end);
+            return Err(Error::Corrupt { path, offset: len, problem });
+        }
+        Heap::new(&path, file, checkpoint.heap_end)
+    }
+
+    /// The checkpoint's index, or nothing when it is not what the checkpoint sums up.
+    fn open_index<D: Digest>(&self, checkpoint: &Checkpoint) -> Result<Option<Index>> {
+        let mark = &checkpoint.index;
+        if !index::BITS.contains(&mark.bits) || mark.end > checkpoint.heap_end {
+            return Ok(None);
+        }
+        let path = self.directory.join(index::file_name(mark.generation));
+        let file = match self.disk.open(&path, false) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(Error::Io { operation: "open", path, source }),
+        };
+        let header = index_header::<D>(checkpoint.store, mark.generation, mark.bits);
+        let len = file.file().metadata().map_err(Error::io("read", &path))?.len();
+        if checkpoint::check_header(&path, &*file, &header).is_err() || len < index::HEADER + (8 << mark.bits) {
+            return Ok(None);
+        }
+        let index = Index::map(path, file, mark.generation, mark.bits, self.writable)?;
+        Ok(index.adopt(mark.end, &mark.tally).then_some(index))
+    }
+
+    /// An index over everything in the heap: a new file, or in memory for a reader.
+    fn build<D: Digest>(&self, store: u64, generation: u64, bits: u32, heap: &Heap) -> Result<Index> {
+        if self.writable {
+            return build_index::<D>(self.disk, self.directory, (store, generation, bits), heap);
+        }
+        let index = Index::in_memory(self.directory, generation, bits)?;
+        place_all::<D>(&index, heap, heap::HEADER, heap.end())?;
+        Ok(index)
+    }
+
+    /// Whether there is a newer checkpoint by now.
+    fn is_outdated<D: Digest>(&self, checkpoint: &Checkpoint) -> Result<bool> {
+        let path = self.directory.join("checkpoint");
+        let file = self.disk.open(&path, false).map_err(Error::io("open", &path))?;
+        let newest = CheckpointFile::new(&path, file).read(&D::ID)?;
+        Ok(newest.first().is_some_and(|newest| newest.sequence > checkpoint.sequence + 1))
+    }
+
+    /// A generation above that of every index file in the directory.
+    fn unused_generation(&self) -> Result<u64> {
+        let entries = std::fs::read_dir(self.directory).map_err(Error::io("list", self.directory))?;
+        let mut unused = 0;
+        for entry in entries {
+            let name = entry.map_err(Error::io("list", self.directory))?.file_name();
+            unused = unused.max(generation_of(&name).map_or(0, |generation| generation.saturating_add(1)));
+        }
+        Ok(unused)
+    }
+}
+
+fn check_tally(heap: &Heap, checkpoint: &Checkpoint, records: u64, keys: u64) -> Result<()> {
+    if records != checkpoint.records {
+        let problem = format!("it holds {records} records, the checkpoint counts {}", checkpoint.records);
+        return Err(heap.corrupt(heap::HEADER, &problem));
+    }
+    if keys != checkpoint.keys {
+        return Err(heap.corrupt(heap::HEADER, "the hashes of its records do not add up to the checkpoint's sum"));
+    }
+    Ok(())
+}
+
+/// The bits of an index that is built anew: the checkpoint's, but not more than so many heap bytes can need.
+fn fitting_bits(checkpoint: &Checkpoint) -> u32 {
+    // Two bytes are the shortest record and its length.
+    let records = checkpoint.records.min((checkpoint.heap_end - heap::HEADER) / 2);
+    let needed = index::bits_for(records.saturating_mul(2));
+    checkpoint.index.bits.clamp(index::bits_for(records), needed)
+}
+
+/// Places the records between two offsets, and returns what they add up to; one that is there at another offset does not
+/// count.
+fn place_all<D: Digest>(index: &Index, heap: &Heap, from: u64, end: u64) -> Result<Tally> {
+    let mut tally = Tally::default();
+    let mut records = Records::between(heap, from, end);
+    loop {
+        let group = records.by_ref().take(GROUP).collect::<Result<Vec<_>>>()?;
+        if group.is_empty() {
+            return Ok(tally);
+        }
+        let bytes: Vec<&[u8]> = group.iter().map(|(_, record)| *record).collect();
+        let mut keys = vec![Key::default(); bytes.len()];
+        D::digest_many(&bytes, &mut keys);
+        for ((offset, record), key) in group.iter().zip(&keys) {
+            // What a writer beside this reader places meanwhile lies beyond the end.
+            let same = |other| Ok(other < end && heap.record(other, end)? == *record);
+            if index.place(key, *offset, same)? {
+                tally.records += 1;
+                tally.keys = tally.keys.wrapping_add(slots::mix(0, slots::head(key)));
+            }
+        }
+    }
+}
+
+/// An index file over everything in the heap.
+pub(crate) fn build_index<D: Digest>(
+    disk: &dyn Disk,
+    directory: &Path,
+    (store, generation, bits): (u64, u64, u32),
+    heap: &Heap,
+) -> Result<Index> {
+    let header = index_header::<D>(store, generation, bits);
+    let index = Index::create(disk, directory, generation, bits, &header)?;
+    let placed = place_all::<D>(&index, heap, heap::HEADER, heap.end())?;
+    index.expect(placed.records);
+    Ok(index)
+}
+
+fn lock(directory: &Path) -> Result<File> {
+    let path = directory.join("LOCK");
+    let file =
+        File::options().create(true).truncate(false).write(true).open(&path).map_err(Error::io("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::InUse { path: directory.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(Error::Io { operation: "lock", path, source }),
+    }
+}
+
+/// A store is created only where nothing is, or where an earlier creation was cut short.
+fn refuse_foreign(directory: &Path) -> Result<()> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(Error::Io { operation: "list", path: directory.to_owned(), source }),
+    };
+    for entry in entries {
+        let entry = entry.map_err(Error::io("list", directory))?;
+        let len = entry.metadata().map_err(Error::io("read", entry.path()))?.len();
+        let name = entry.file_name();
+        match name.to_str() {
+            Some("LOCK" | "checkpoint.new" | "index.0" | "lost+found") => {}
+            Some("heap") if len <= heap::HEADER => {}
+            Some("heap") => {
+                let problem = "it holds records, and the checkpoint that counts them is missing".to_owned();
+                return Err(Error::Corrupt { path: entry.path(), offset: heap::HEADER, problem });
+            }
+            _ => {
+                let expected = "an empty directory or a FlatDB store".to_owned();
+                let got = format!("a directory with {}", name.to_string_lossy());
+                return Err(Error::Format { path: directory.to_owned(), expected, got });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes an empty store. The checkpoint comes last: without it the next opening starts anew.
+fn create<D: Digest>(disk: &dyn Disk, directory: &Path, bits: u32) -> Result<()> {
+    let store = checkpoint::draw_store_number();
+    let heap_path = directory.join("heap");
+    let heap = disk.open(&heap_path, true).map_err(Error::io("create", &heap_path))?;
+    heap.set_len(heap::HEADER).map_err(Error::io("cut", &heap_path))?;
+    heap.write_at(&heap_header::<D>(store), 0).map_err(Error::io("write", &heap_path))?;
+    heap.sync().map_err(Error::io("sync", &heap_path))?;
+    Index::create(disk, directory, 0, bits, &index_header::<D>(store, 0, bits))?.sync()?;
+    let path = directory.join("checkpoint");
+    let temporary = directory.join("checkpoint.new");
+    let file = disk.open(&temporary, true).map_err(Error::io("create", &temporary))?;
+    file.set_len(2 * checkpoint::PAGE).map_err(Error::io("cut", &temporary))?;
+    let index = IndexMark { generation: 0, bits, end: heap::HEADER, tally: Tally::default() };
+    let first = Checkpoint { sequence: 0, store, heap_end: heap::HEADER, records: 0, keys: 0, index };
+    CheckpointFile::new(&temporary, file).write(&first, &D::ID)?;
+    std::fs::rename(&temporary, &path).map_err(Error::io("rename", &temporary))?;
+    disk.sync_directory(directory).map_err(Error::io("sync", directory))
+}
+
+fn heap_header<D: Digest>(store: u64) -> [u8; 48] {
+    checkpoint::file_header(&HEAP_MAGIC, &D::ID, store, [0; 2])
+}
+
+fn index_header<D: Digest>(store: u64, generation: u64, bits: u32) -> [u8; 48] {
+    checkpoint::file_header(&INDEX_MAGIC, &D::ID, store, [generation, u64::from(bits)])
+}
+
+fn generation_of(name: &std::ffi::OsStr) -> Option<u64> {
+    name.to_str()?.strip_prefix("index.")?.parse().ok()
+}
+
+/// Removes the index files that are not the one in use.
+pub(crate) fn remove_other_indexes(disk: &dyn Disk, directory: &Path, generation: u64) -> Result<()> {
+    let entries = std::fs::read_dir(directory).map_err(Error::io("list", directory))?;
+    for entry in entries {
+        let entry = entry.map_err(Error::io("list", directory))?;
+        if generation_of(&entry.file_name()).is_some_and(|number| number != generation) {
+            disk.remove(&entry.path()).map_err(Error::io("remove", entry.path()))?;
+        }
+    }
+    Ok(())
+}

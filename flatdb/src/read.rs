@@ -1,0 +1,201 @@
+//! Reads: of one record, and of many whose waits overlap.
+
+use crate::digest::{Digest, Key};
+use crate::error::Result;
+use crate::index::Index;
+use crate::options::VerifyPolicy;
+use crate::slots::{self, Slot};
+use crate::{FlatDb, Records};
+
+/// How many look-ups [`FlatDb::get_many`] keeps in flight in the processor.
+const IN_FLIGHT: usize = 64;
+/// How many places are fetched from disk at once.
+const FETCHED: usize = 1024;
+
+/// A record that was found and is still to be hashed.
+struct Unverified<'a> {
+    /// Its place in the answer.
+    at: usize,
+    offset: u64,
+    record: &'a [u8],
+}
+
+impl<D: Digest> FlatDb<D> {
+    /// The record of a key that may be absent. Under every policy a record is returned only when its hash was seen to be the
+    /// key: a slot alone is wrong for about one absent key in ten million.
+    ///
+    /// # Errors
+    /// When a damaged record is met.
+    pub fn get(&self, key: &Key) -> Result<Option<&[u8]>> {
+        self.find(&self.index.load(), key, true)
+    }
+
+    /// The record of a key that the caller knows was written here. Saves the hash where the policy allows it; for a key that
+    /// was never written the answer may be the record of another one.
+    ///
+    /// # Errors
+    /// When a damaged record is met.
+    pub fn get_known(&self, key: &Key) -> Result<Option<&[u8]>> {
+        self.find(&self.index.load(), key, self.verify == VerifyPolicy::Always)
+    }
+
+    /// [`FlatDb::get`] for many keys, whose waits for memory and disk overlap.
+    ///
+    /// # Errors
+    /// When a damaged record is met.
+    pub fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<&[u8]>>> {
+        self.find_many(keys, true)
+    }
+
+    /// [`FlatDb::get_known`] for many keys, whose waits for memory and disk overlap.
+    ///
+    /// # Errors
+    /// When a damaged record is met.
+    pub fn get_many_known(&self, keys: &[Key]) -> Result<Vec<Option<&[u8]>>> {
+        self.find_many(keys, self.verify == VerifyPolicy::Always)
+    }
+
+    /// Asks for the records of these keys to be read from disk, all at once. A hint: worth its system calls only where the
+    /// records are likely not in memory.
+    pub fn prefetch(&self, keys: &[Key]) {
+        if let Some(fetcher) = &self.fetcher {
+            let index = self.index.load();
+            let offsets: Vec<u64> =
+                keys.iter().flat_map(|key| index.candidates(key).map(|(_, slot)| slot.offset())).collect();
+            fetcher.fetch(&self.heap, &offsets);
+        }
+    }
+
+    fn find_many(&self, keys: &[Key], verify: bool) -> Result<Vec<Option<&[u8]>>> {
+        let index = self.index.load();
+        let mut found = vec![None; keys.len()];
+        let mut firsts: Vec<Option<Slot>> = Vec::with_capacity(IN_FLIGHT);
+        let mut unverified = Vec::new();
+        let mut fetched = 0;
+        for start in (0..keys.len()).step_by(IN_FLIGHT) {
+            let group = &keys[start..keys.len().min(start + IN_FLIGHT)];
+            for key in group {
+                index.prefetch(key);
+            }
+            firsts.clear();
+            for key in group {
+                let first = index.candidates(key).next().map(|(_, slot)| slot);
+                if let Some(slot) = first {
+                    self.heap.map().prefetch(slot.offset());
+                    self.heap.map().prefetch(slot.offset() + 64);
+                }
+                firsts.push(first);
+            }
+            if start >= fetched && self.is_cold(&firsts) {
+                fetched = keys.len().min(start + FETCHED);
+                self.prefetch(&keys[start..fetched]);
+            }
+            for ((at, key), first) in (start..).zip(group).zip(&firsts) {
+                let Some(slot) = first else { continue };
+                let offset = slot.offset();
+                if slot.ambiguous() || offset >= self.read_end() {
+                    found[at] = self.find(&index, key, verify)?;
+                    continue;
+                }
+                let record = self.heap.record(offset, self.read_end())?;
+                if !verify && self.is_trusted(offset, record) {
+                    found[at] = Some(record);
+                } else {
+                    unverified.push(Unverified { at, offset, record });
+                }
+            }
+            self.verify_many(&index, keys, &mut unverified, &mut found, verify)?;
+        }
+        Ok(found)
+    }
+
+    /// Hashes records together. One that is not its key's goes the long way.
+    fn verify_many<'a>(
+        &'a self,
+        index: &Index,
+        keys: &[Key],
+        unverified: &mut Vec<Unverified<'a>>,
+        found: &mut [Option<&'a [u8]>],
+        verify: bool,
+    ) -> Result<()> {
+        if unverified.is_empty() {
+            return Ok(());
+        }
+        let records: Vec<&[u8]> = unverified.iter().map(|one| one.record).collect();
+        let mut digests = vec![Key::default(); records.len()];
+        D::digest_many(&records, &mut digests);
+        for (Unverified { at, offset, record }, digest) in unverified.drain(..).zip(digests) {
+            found[at] = if digest == keys[at] {
+                self.mark_verified(offset, record);
+                Some(record)
+            } else {
+                self.find(index, &keys[at], verify)?
+            };
+        }
+        Ok(())
+    }
+
+    /// Whether records are likely still on disk: one of the group is looked at.
+    fn is_cold(&self, firsts: &[Option<Slot>]) -> bool {
+        let sample = firsts.iter().skip(firsts.len() / 2).flatten().next();
+        self.fetcher.is_some() && sample.is_some_and(|slot| !self.heap.map().is_resident(slot.offset()))
+    }
+
+    #[inline]
+    fn find(&self, index: &Index, key: &Key, verify: bool) -> Result<Option<&[u8]>> {
+        for (position, slot) in index.candidates(key) {
+            let offset = slot.offset();
+            // Looked at after the slot: the end that a writer moved before it placed the slot.
+            let end = self.read_end();
+            if offset >= end {
+                if self.read_only.is_some() {
+                    continue;
+                }
+                return Err(self.heap.corrupt(offset, "the index points beyond the end"));
+            }
+            let record = self.heap.record(offset, end)?;
+            if !verify && !slot.ambiguous() && self.is_trusted(offset, record) {
+                return Ok(Some(record));
+            }
+            let digest = D::digest(record);
+            if digest == *key {
+                self.mark_verified(offset, record);
+                return Ok(Some(record));
+            }
+            if !slots::belongs(&index.slots, &digest, position, slot) {
+                return Err(self.heap.corrupt(offset, "a record's bytes do not hash to its key"));
+            }
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn is_trusted(&self, offset: u64, record: &[u8]) -> bool {
+        match self.verify {
+            VerifyPolicy::Always => false,
+            VerifyPolicy::First => self.verified.has(offset, record.len()),
+            VerifyPolicy::Never => true,
+        }
+    }
+
+    pub(crate) fn mark_verified(&self, offset: u64, record: &[u8]) {
+        if self.verify == VerifyPolicy::First {
+            self.verified.mark(offset, record.len());
+        }
+    }
+
+    /// Where the records end for a read.
+    pub(crate) fn read_end(&self) -> u64 {
+        self.read_only.map_or_else(|| self.heap.end(), |checkpoint| checkpoint.heap_end)
+    }
+
+    /// All records in the order they were written. Records that two writers wrote at the same time come twice.
+    pub fn iter(&self) -> Records<'_> {
+        // With the writers out, so that everything below the end is written.
+        let end = {
+            let _alone = self.gate.pause();
+            self.read_end()
+        };
+        Records::between(&self.heap, crate::heap::HEADER, end)
+    }
+}

@@ -243,10 +243,19 @@ fn enum_codes() -> BTreeMap<&'static str, i64> {
         ("RejectedPeginReason.LEGACY_PEGIN_UNDETERMINED_SENDER", RejectedPegin::LegacyUndeterminedSender.code().into()),
         ("RejectedPeginReason.PEGIN_V1_INVALID_PAYLOAD", RejectedPegin::InvalidPayload.code().into()),
         ("RejectedPeginReason.INVALID_AMOUNT", RejectedPegin::InvalidAmount.code().into()),
-        ("NonRefundablePeginReason.LEGACY_PEGIN_UNDETERMINED_SENDER", UnrefundablePegin::LegacyUndeterminedSender.code().into()),
-        ("NonRefundablePeginReason.PEGIN_V1_REFUND_ADDRESS_NOT_SET", UnrefundablePegin::RefundAddressNotSet.code().into()),
+        (
+            "NonRefundablePeginReason.LEGACY_PEGIN_UNDETERMINED_SENDER",
+            UnrefundablePegin::LegacyUndeterminedSender.code().into(),
+        ),
+        (
+            "NonRefundablePeginReason.PEGIN_V1_REFUND_ADDRESS_NOT_SET",
+            UnrefundablePegin::RefundAddressNotSet.code().into(),
+        ),
         ("NonRefundablePeginReason.INVALID_AMOUNT", UnrefundablePegin::InvalidAmount.code().into()),
-        ("NonRefundablePeginReason.OUTPUTS_SENT_TO_DIFFERENT_TYPES_OF_FEDS", UnrefundablePegin::DifferentFederations.code().into()),
+        (
+            "NonRefundablePeginReason.OUTPUTS_SENT_TO_DIFFERENT_TYPES_OF_FEDS",
+            UnrefundablePegin::DifferentFederations.code().into(),
+        ),
         ("RejectedPegoutReason.LOW_AMOUNT", RejectedRequest::LowAmount.code().into()),
         ("RejectedPegoutReason.CALLER_CONTRACT", RejectedRequest::CallerContract.code().into()),
         ("RejectedPegoutReason.FEE_ABOVE_VALUE", RejectedRequest::FeeAboveValue.code().into()),
@@ -511,8 +520,10 @@ fn check_sender(case: &Value) -> Result<(), String> {
     let network = network(text(&case["input"], "network"));
     let sender = find_sender(&tx(&case["input"], "tx"), network);
     let got = match sender {
-        Err(error) => return same(true, case["output"].as_str().is_some_and(|text| text.starts_with('!')))
-            .map_err(|_| error.to_string()),
+        Err(error) => {
+            return same(true, case["output"].as_str().is_some_and(|text| text.starts_with('!')))
+                .map_err(|_| error.to_string());
+        }
         Ok(None) => "none".into(),
         Ok(Some(sender)) => json!({
             "type": match sender.kind {

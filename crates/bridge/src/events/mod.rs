@@ -1,4 +1,4 @@
-//! Logs of the Bridge (`BridgeEventLoggerImpl`, `BridgeEvents`): ABI form since RSKIP-146, an older form before ([`legacy`]).
+//! Logs of the Bridge (`BridgeEventLoggerImpl`, `BridgeEvents`): ABI form since RSKIP-146, an older form before (`legacy`).
 //!
 //! The description of an event is also data ([`ALL`]), so that tests can compare it with rskj's.
 

@@ -72,7 +72,7 @@ impl Peg<'_> {
     /// Registers a payment; every failure is the code −900. The answer is the amount in wei or a code below zero.
     pub(crate) fn register_flyover(&mut self, arguments: &Arguments<'_>) -> Result<Word> {
         let word = caught(self.try_flyover(arguments))?;
-        Ok(word.unwrap_or(Word::from(code::GENERIC_ERROR)))
+        Ok(word.unwrap_or_else(|| Word::from(code::GENERIC_ERROR)))
     }
 
     fn try_flyover(&mut self, arguments: &Arguments<'_>) -> Result<Word> {

@@ -98,7 +98,7 @@ pub(crate) fn outputs_to<'t>(
     scripts: &[&Script],
 ) -> impl Iterator<Item = (u32, &'t crate::bitcoin::TxOutput)> {
     let scripts: Vec<_> = scripts.iter().map(|script| script.as_bytes().to_vec()).collect();
-    (0u32..).zip(&tx.outputs).filter(move |(_, output)| scripts.iter().any(|script| *script == output.script))
+    (0u32..).zip(&tx.outputs).filter(move |(_, output)| scripts.contains(&output.script))
 }
 
 /// Sum that a transaction pays to one of these scripts (`getValueSentToMe`).

@@ -70,7 +70,7 @@ impl FederationCells {
 
     fn save_new(&self, host: &mut dyn BridgeHost, multikey: bool) -> Result<()> {
         let Some(Some(federation)) = self.new.loaded() else { return Ok(()) };
-        if !self.new.is_touched() && !(multikey && self.new_lacks_version) {
+        if !(self.new.is_touched() || (multikey && self.new_lacks_version)) {
             return Ok(());
         }
         if multikey {

@@ -1,7 +1,7 @@
 //! Cells of the Bridge's account: their keys, forms and reading habits (`BridgeStorageProvider`, `FederationStorageProviderImpl`
 //! and the other storage providers).
 //!
-//! Everything is read when first asked for and written once, by [`Cells::save`], at the end of a call that did not throw.
+//! Everything is read when first asked for and written once, by `Cells::save`, at the end of a call that did not throw.
 
 pub(crate) mod cell;
 pub mod codec;

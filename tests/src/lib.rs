@@ -40,7 +40,7 @@ pub fn data_file(relative: &str) -> Option<PathBuf> {
 ///
 /// # Panics
 /// When the file cannot be opened.
-pub fn open(path: &Path) -> Box<dyn BufRead> {
+pub fn open(path: &Path) -> Box<dyn BufRead + Send> {
     let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     if path.extension().is_some_and(|extension| extension == "gz") {
         Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)))

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rhizome_primitives::{B256, Bytes};
 use rhizome_trie::{StoreError, StoreStats, TrieStore};
-use rocksdb::{DB, WriteBatch, WriteOptions};
+use rocksdb::{ColumnFamilyDescriptor, DB, WriteBatch, WriteOptions};
 
 use super::options::{self, RocksMemory};
 use crate::error::{Result, StorageError};
@@ -63,7 +63,10 @@ impl RocksTrieStore {
     /// # Errors
     /// When RocksDB refuses.
     pub fn open(path: &Path, memory: &RocksMemory) -> Result<Self> {
-        let db = DB::open(&options::trie(memory), path).map_err(|error| engine_error(path, &error))?;
+        let options = options::trie(memory);
+        // By descriptor, or the handle that batched reads need is not there.
+        let table = ColumnFamilyDescriptor::new(rocksdb::DEFAULT_COLUMN_FAMILY_NAME, options.clone());
+        let db = DB::open_cf_descriptors(&options, path, [table]).map_err(|error| engine_error(path, &error))?;
         Ok(Self { db, path: path.to_owned(), unlogged: AtomicBool::new(false), counters: Counters::default() })
     }
 

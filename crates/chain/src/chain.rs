@@ -49,15 +49,27 @@ pub struct FlushPolicy {
     pub bytes: u64,
     /// After so many blocks.
     pub blocks: u64,
-    /// After so much time, when the next block arrives.
+    /// After so much time, when the next block arrives: the first time after this, later less often, up to
+    /// [`FlushPolicy::longest`], so that a kill loses at most about a fifth of a run's work and a long run is not held up.
     pub interval: Duration,
+    /// The longest time.
+    pub longest: Duration,
 }
 
 impl FlushPolicy {
-    /// For many blocks in a row: a sync costs some milliseconds, so a few each second.
-    pub const BULK: Self = Self { bytes: 32 << 20, blocks: 2048, interval: Duration::from_millis(300) };
+    /// For many blocks in a row: a sync costs some milliseconds and a small table file costs compaction.
+    pub const BULK: Self = Self {
+        bytes: 32 << 20,
+        blocks: 4096,
+        interval: Duration::from_millis(200),
+        longest: Duration::from_secs(5),
+    };
     /// After every block.
-    pub const EACH_BLOCK: Self = Self { bytes: 0, blocks: 0, interval: Duration::ZERO };
+    pub const EACH_BLOCK: Self = Self { bytes: 0, blocks: 0, interval: Duration::ZERO, longest: Duration::ZERO };
+
+    fn due_after(&self, running: Duration) -> Duration {
+        (running / 5).clamp(self.interval, self.longest)
+    }
 }
 
 /// The best block.
@@ -105,7 +117,8 @@ pub(crate) struct Importing {
     pub(crate) writer: Writer,
     pub(crate) tries: TrieCache,
     pub(crate) unflushed_blocks: u64,
-    pub(crate) last_flush: Instant,
+    start: Instant,
+    last_flush: Instant,
     persisted: Duration,
 }
 
@@ -128,6 +141,7 @@ impl Chain {
             writer: Writer::spawn(Arc::clone(&stores))?,
             tries: TrieCache::new(options.trie_budget),
             unflushed_blocks: 0,
+            start: Instant::now(),
             last_flush: Instant::now(),
             persisted: Duration::ZERO,
         };
@@ -244,13 +258,14 @@ impl Chain {
     }
 
     pub(crate) fn flush_if_due(&self, importing: &mut Importing) -> Result<()> {
-        let FlushPolicy { bytes, blocks, interval } = self.options.flush;
+        let policy = &self.options.flush;
         if importing.unflushed_blocks == 0 {
             return Ok(());
         }
-        let full = self.stores.open_bytes() >= bytes || importing.unflushed_blocks >= blocks;
+        let full = self.stores.open_bytes() >= policy.bytes || importing.unflushed_blocks >= policy.blocks;
+        let late = || importing.last_flush.elapsed() >= policy.due_after(importing.start.elapsed());
         // Time alone never makes the execution wait for the disk.
-        let due = full || (importing.last_flush.elapsed() >= interval && !importing.writer.is_busy()?);
+        let due = full || (late() && !importing.writer.is_busy()?);
         if due { self.start_flush(importing) } else { Ok(()) }
     }
 

@@ -61,7 +61,9 @@ impl PendingNodes {
     pub(crate) fn seal(&self) -> Arc<NodeLayer> {
         let mut layers = self.layers.write();
         debug_assert!(layers.sealed.is_none(), "one layer is sealed at a time");
-        let sealed = Arc::new(std::mem::take(&mut layers.open));
+        // The next layer will be about as large; growing it step by step would move every entry several times.
+        let next = NodeLayer::with_capacity_and_hasher(layers.open.len(), Default::default());
+        let sealed = Arc::new(std::mem::replace(&mut layers.open, next));
         layers.sealed = Some(Arc::clone(&sealed));
         self.open_bytes.store(0, Ordering::Relaxed);
         sealed
@@ -69,7 +71,9 @@ impl PendingNodes {
 
     /// Forgets the sealed layer, which the engine now holds.
     pub(crate) fn release(&self) {
-        self.layers.write().sealed = None;
+        // Freed behind the lock: it is many values.
+        let released = self.layers.write().sealed.take();
+        drop(released);
     }
 
     /// Forgets what is not durable.
@@ -189,7 +193,9 @@ impl PendingKv {
 
     /// Forgets the sealed layer, which the engine now holds.
     pub(crate) fn release(&self) {
-        self.layers.write().sealed = None;
+        // Freed behind the lock: it is many values.
+        let released = self.layers.write().sealed.take();
+        drop(released);
     }
 
     /// Forgets what is not durable.

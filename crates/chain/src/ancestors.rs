@@ -1,7 +1,7 @@
 //! Blocks that are already known, decoded, for rules and contracts that look back.
 //!
 //! REMASC and the uncle rules read the same recent blocks for every block, so decoded ones stay in two bounded caches. A cache
-//! holds only blocks of the store, and the store never changes the block of a hash: entries are never stale.
+//! holds only blocks of the store, and the store never changes the block of a hash; a rewind, which removes blocks, empties both.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -62,6 +62,12 @@ impl Ancestors {
 
     fn store(&self) -> &BlockStore {
         self.stores.blocks()
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        *self.headers.lock() = Recent::new(HEADERS);
+        *self.blocks.lock() = Recent::new(BLOCKS);
     }
 
     /// Remembers a block that was just stored.

@@ -251,7 +251,9 @@ impl Chain {
         let importing = &mut *self.importing.lock();
         self.start_flush(importing)?;
         importing.writer.wait()?;
-        self.stores.rewind(to, &*self.spec)?;
+        let rewound = self.stores.rewind(to, &*self.spec);
+        self.ancestors.clear();
+        rewound?;
         let head = load_head(&self.stores, &self.ancestors)?;
         *self.head.write() = head.clone();
         Ok(head)

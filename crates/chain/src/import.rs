@@ -65,7 +65,6 @@ impl Chain {
         let Err(Failure::Invalid(verdict)) = first else { return first };
         // Before a block is called invalid for what execution gave, it is executed again on the parent's state as it is in
         // the store, without anything kept in memory. A different answer is our fault and not the block's.
-        importing.tries.clear();
         let fresh = Trie::open(parent.state_root, self.stores.nodes())?;
         match self.execute_on(block, &fresh) {
             Err(Failure::Invalid(again)) if again == verdict => Err(Failure::Invalid(verdict)),

@@ -38,8 +38,4 @@ impl TrieCache {
         }
         self.recent.push_back((block, trie.prune(self.budget)));
     }
-
-    pub(crate) fn clear(&mut self) {
-        self.recent.clear();
-    }
 }

@@ -255,17 +255,25 @@ impl BlockStore {
         }
     }
 
+    /// The hashes of a block's transactions. A damaged block has none: what is left of it in the index leads to a block that is
+    /// not there, which look-ups pass over.
+    fn transactions_of(&self, hash: &B256, rules: &dyn HeaderRules) -> Result<Vec<B256>> {
+        let encoded = match self.block(hash) {
+            Err(StorageError::Corrupt { .. }) | Ok(None) => return Ok(Vec::new()),
+            Ok(Some(encoded)) => encoded,
+            Err(fault) => return Err(fault),
+        };
+        let block = Block::decode(&encoded, rules).ok();
+        Ok(block.map_or_else(Vec::new, |block| block.transactions.iter().map(|transaction| transaction.hash()).collect()))
+    }
+
     /// Adds the removal of every block of a height to a batch.
     pub(crate) fn remove_height(&self, batch: &mut WriteBatch, number: u64, rules: &dyn HeaderRules) -> Result<()> {
         let prefix = number.to_be_bytes();
         for (key, _) in self.kv.range(Column::Heights, &prefix, record::end_of_prefix(&prefix).as_deref(), usize::MAX)? {
             let hash = hash_of(key.get(8..).unwrap_or_default(), "height entry")?;
-            if let Some(block) = self.block(&hash)? {
-                let block = Block::decode(&block, rules)
-                    .map_err(|error| StorageError::corrupt(format!("block {number} ({hash}): {error}")))?;
-                for transaction in &block.transactions {
-                    batch.delete(Column::Transactions, record::transaction_key(&transaction.hash(), &hash));
-                }
+            for transaction in self.transactions_of(&hash, rules)? {
+                batch.delete(Column::Transactions, record::transaction_key(&transaction, &hash));
             }
             for column in [Column::Headers, Column::Bodies, Column::Receipts, Column::Records] {
                 batch.delete(column, hash.as_slice());

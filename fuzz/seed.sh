@@ -52,4 +52,12 @@ for store in ../flatdb/tests/fixtures/v1/*; do
         { printf "\x$mode"; head -c 96 /dev/zero; tail -c +4097 "$store/heap" | head -c 2000; } > "corpus/flatdb_open/shaped-$mode-$name"
     done
 done
+# States and calls of the Bridge out of its chains, where they are at hand.
+mkdir -p corpus/bridge_calls
+peg=()
+for chain in bridge bridge-upgrades bridge-upgrades-2; do
+    folder=${RHIZOME_DATA:-../../shared/data}/chains/$chain
+    [ -e "$folder/chain.json" ] && peg+=("$folder")
+done
+[ ${#peg[@]} -eq 0 ] || cargo run --quiet --release --example bridge_seeds -- corpus/bridge_calls "${peg[@]}"
 for target in corpus/*; do echo "$target: $(find "$target" -type f | wc -l) seeds"; done

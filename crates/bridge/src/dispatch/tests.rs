@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use proptest::strategy::Strategy;
 use rhizome_primitives::{Address, B256, Bytes, U256, keccak256};
 
 use super::*;
@@ -224,6 +225,46 @@ fn every_method_runs() {
                     }
                 }
             }
+        }
+    }
+}
+
+proptest::proptest! {
+    /// Words where lengths and places are looked for, and bytes cut anywhere: decoding and running either works or throws.
+    #[test]
+    fn hostile_arguments_never_panic(
+        method in 0..METHODS.len(),
+        words in proptest::collection::vec(
+            proptest::prop_oneof![
+                (0u64..400).prop_map(|small| B256::from(U256::from(small))),
+                (0u64..40).prop_map(|below| B256::from(U256::MAX - U256::from(below))),
+                proptest::prelude::any::<[u8; 32]>().prop_map(B256::from),
+            ],
+            0..14,
+        ),
+        cut in 0usize..32,
+        bits in proptest::prelude::any::<u8>(),
+    ) {
+        let bridge = crate::Bridge::regtest();
+        let mut data = METHODS[method].selector.to_vec();
+        words.iter().for_each(|word| data.extend_from_slice(word.as_slice()));
+        data.truncate(data.len().saturating_sub(cut));
+        let kinds = [CallKind::Direct, CallKind::Call, CallKind::StaticCall, CallKind::DelegateCall];
+        let call = BridgeCall {
+            sender: bridge.genesis().members()[0].rsk_address(),
+            value: U256::from(10u64).pow(U256::from(16u64)),
+            data: &data,
+            kind: kinds[usize::from(bits & 3)],
+            tx_hash: B256::ZERO,
+            origin_tx_hash: B256::ZERO,
+            block: BlockView { number: 10, timestamp: 1_600_000_000 },
+            local_call: bits & 4 != 0,
+            activations: if bits & 8 == 0 { Activations::ALL } else { Activations::NONE },
+        };
+        let mut host = Empty::default();
+        let mut session = bridge.session(call);
+        if session.required_gas(&mut host).is_ok() {
+            session.execute(&mut host).unwrap();
         }
     }
 }

@@ -66,12 +66,14 @@ pub struct Bridge {
     constants: &'static BridgeConstants,
     genesis: Arc<Federation>,
     federations: FederationCache,
+    /// False on the development network: the reference has no federation's constants there and cannot run its own Bridge.
+    runs: bool,
 }
 
 impl Bridge {
     fn new(constants: &'static BridgeConstants) -> Self {
         let genesis = Arc::new(Federation::genesis(&constants.federation));
-        Self { constants, genesis, federations: FederationCache::new() }
+        Self { constants, genesis, federations: FederationCache::new(), runs: true }
     }
 
     /// Rootstock's main network.
@@ -89,13 +91,20 @@ impl Bridge {
         Self::new(BridgeConstants::regtest())
     }
 
-    /// The network of a specification.
+    /// The network of a specification. On the development network every call is a [`HostFault`], as the reference lacks
+    /// constants for it.
     pub fn for_spec(spec: &ChainSpec) -> Self {
         match spec.network {
             Network::Mainnet => Self::mainnet(),
             Network::Testnet | Network::Testnet2 => Self::testnet(),
-            _ => Self::regtest(),
+            Network::Regtest => Self::regtest(),
+            // Devnet, and what is not known here.
+            _ => Self { runs: false, ..Self::testnet() },
         }
+    }
+
+    pub(crate) fn check_runs(&self) -> Result<(), HostFault> {
+        if self.runs { Ok(()) } else { Err(HostFault("the development network has no constants of the Bridge".into())) }
     }
 
     /// The network's constants.
@@ -140,6 +149,7 @@ impl Bridge {
         candidate_number: u64,
         activations: Activations,
     ) -> Result<Vec<Address>, HostFault> {
+        self.check_runs()?;
         let call = BridgeCall {
             sender: Address::ZERO,
             value: U256::ZERO,

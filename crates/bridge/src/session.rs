@@ -42,6 +42,7 @@ impl<'a> BridgeSession<'a> {
     /// # Errors
     /// [`GasError::Unbuildable`] where rskj fails outside of any handler.
     pub fn required_gas(&mut self, host: &mut dyn BridgeHost) -> Result<u64, GasError> {
+        self.bridge.check_runs()?;
         let activations = self.call.activations;
         if self.call.is_from_contract() && !activations.is_active(Rskip::R88) {
             return Err(GasError::Unbuildable("call from a contract before RSKIP-88"));
@@ -73,6 +74,7 @@ impl<'a> BridgeSession<'a> {
     /// # Errors
     /// When the state is not available.
     pub fn execute(&mut self, host: &mut dyn BridgeHost) -> Result<BridgeOutcome, HostFault> {
+        self.bridge.check_runs()?;
         match self.run(host) {
             Ok(returned) => Ok(BridgeOutcome::Returned(returned)),
             Err(Failure::Host(fault)) => Err(fault),

@@ -229,6 +229,26 @@ fn every_method_runs() {
     }
 }
 
+#[test]
+fn the_development_network_has_no_bridge() {
+    let bridge = crate::Bridge::for_spec(&rhizome_chainspec::Network::Devnet.spec());
+    let mut host = Empty::default();
+    assert!(bridge.remasc_federation(&mut host, 1, Activations::ALL).is_err());
+    let call = BridgeCall {
+        sender: Address::ZERO,
+        value: U256::ZERO,
+        data: &[],
+        kind: CallKind::Direct,
+        tx_hash: B256::ZERO,
+        origin_tx_hash: B256::ZERO,
+        block: BlockView { number: 10, timestamp: 1_600_000_000 },
+        local_call: false,
+        activations: Activations::ALL,
+    };
+    let mut session = bridge.session(call);
+    assert!(session.required_gas(&mut host).is_err() && session.execute(&mut host).is_err());
+}
+
 proptest::proptest! {
     /// Words where lengths and places are looked for, and bytes cut anywhere: decoding and running either works or throws.
     #[test]

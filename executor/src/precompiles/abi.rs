@@ -1,7 +1,8 @@
 //! Arguments and results of native contracts (rskj `CallTransaction.Function`, `SolidityType`).
 //!
-//! Offsets and lengths are Java integers: the low 32 bits of a word, signed, and every sum is checked. An input of nothing
-//! but a selector decodes: integers are zero and arrays empty, while byte strings are refused.
+//! Offsets and lengths are Java integers: the low 32 bits of a word, signed, and every sum is checked. The place of a dynamic
+//! argument is read leniently, as if zeros followed the input, as long as it begins inside or right behind it. An input of
+//! nothing but a selector decodes: integers are zero, a first array is empty, while byte strings are refused.
 
 use rhizome_primitives::Bytes;
 
@@ -41,9 +42,18 @@ impl<'a> Arguments<'a> {
         self.word(index * 32)
     }
 
+    /// Where the `index`th argument, a dynamic one, has its contents.
+    fn pointer(self, index: usize) -> Result<i32, BadArguments> {
+        let given = self.0.get(index * 32..).ok_or(BadArguments)?;
+        let mut word = [0; 32];
+        let count = given.len().min(32);
+        word[..count].copy_from_slice(&given[..count]);
+        Ok(low_integer(&word))
+    }
+
     /// The `index`th argument as `bytes` or `string`.
-    pub(super) fn bytes(self, index: i32) -> Result<&'a [u8], BadArguments> {
-        self.bytes_at(self.integer(index * 32)?)
+    pub(super) fn bytes(self, index: usize) -> Result<&'a [u8], BadArguments> {
+        self.bytes_at(self.pointer(index)?)
     }
 
     fn bytes_at(self, offset: i32) -> Result<&'a [u8], BadArguments> {
@@ -52,11 +62,11 @@ impl<'a> Arguments<'a> {
     }
 
     /// The `index`th argument as `bytes[]`. The elements borrow the input, so overlapping ones cost nothing.
-    pub(super) fn bytes_array(self, index: i32) -> Result<Vec<&'a [u8]>, BadArguments> {
+    pub(super) fn bytes_array(self, index: usize) -> Result<Vec<&'a [u8]>, BadArguments> {
+        let head = self.pointer(index)?;
         if self.0.is_empty() {
             return Ok(Vec::new());
         }
-        let head = self.integer(index * 32)?;
         let len = self.integer(head)?;
         let start = head.checked_add(32).ok_or(BadArguments)?;
         // rskj's check of the length is in elements, not bytes, and so only a first bound.
@@ -114,11 +124,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn selector_alone_decodes_integers_and_arrays() {
+    fn selector_alone_decodes_integers_and_a_first_array() {
         let none = Arguments::new(&[]);
         assert_eq!(none.int256(1), Ok([0; 32]));
-        assert_eq!(none.bytes_array(1), Ok(Vec::new()));
+        assert_eq!(none.bytes_array(0), Ok(Vec::new()));
         assert_eq!(none.bytes(0), Err(BadArguments));
+        // The place of a second argument lies beyond the input.
+        assert_eq!(none.bytes_array(1), Err(BadArguments));
+    }
+
+    #[test]
+    fn places_of_dynamic_arguments_are_padded() {
+        let word = Arguments::new(&[0; 32]);
+        assert_eq!(word.bytes(1), Ok(&[][..]));
+        assert_eq!(word.bytes_array(1), Ok(Vec::new()));
+        assert_eq!(word.bytes(2), Err(BadArguments));
+        assert_eq!(word.int256(1), Err(BadArguments));
+        // Only the last four bytes of the place count, so that 28 bytes of anything are a zero.
+        let mut input = [0xff; 60];
+        input[..32].fill(0);
+        assert_eq!(Arguments::new(&input).bytes(1), Ok(&[][..]));
+        assert_eq!(Arguments::new(&[&input[..], &[0x7f]].concat()).bytes(1), Err(BadArguments));
     }
 
     #[test]

@@ -277,6 +277,24 @@ mod tests {
     }
 
     #[test]
+    fn short_inputs_have_prices_where_they_decode() {
+        let price = |selector, input: &[u8]| {
+            Method::decode(selector, Arguments::new(input)).ok().flatten().map(|method| method.price())
+        };
+        for selector in [TO_BASE58_CHECK, DERIVE, EXTRACT, MULTISIG] {
+            assert_eq!(price(selector, &[]), None);
+        }
+        let zeros = [0; 64];
+        assert_eq!(price(MULTISIG, &zeros[..32]), Some(MULTISIG_BASE));
+        assert_eq!(price(MULTISIG, &zeros[..31]), None);
+        assert_eq!(price(DERIVE, &zeros[..32]), Some(107_000));
+        assert_eq!(price(DERIVE, &zeros[..45]), Some(107_000));
+        assert_eq!(price(EXTRACT, &zeros[..32]), Some(11_300));
+        assert_eq!(price(TO_BASE58_CHECK, &zeros[..63]), None);
+        assert_eq!(price(TO_BASE58_CHECK, &zeros), Some(13_000));
+    }
+
+    #[test]
     fn hostile_arguments_do_no_harm() {
         let mut state = 1u64;
         let mut next = || {

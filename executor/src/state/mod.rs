@@ -247,7 +247,8 @@ impl WorldState {
         Ok(())
     }
 
-    /// The code under the account's code key; counts as a read of it.
+    /// The code under the account's code key; counts as a read of it. Code that was stored empty in this block is there, without
+    /// a byte.
     fn code_at(&mut self, at: u32) -> Result<&Option<Arc<Code>>, Fault> {
         let account = &mut self.accounts[at as usize];
         let slot = &mut account.contents.code;
@@ -278,7 +279,7 @@ impl WorldState {
     pub fn code(&mut self, location: impl Into<Location>) -> Result<Option<Arc<Code>>, Fault> {
         let at = self.at(location.into());
         match self.record(at)? {
-            Some(record) if !record.is_hibernated() => Ok(self.code_at(at)?.clone()),
+            Some(record) if !record.is_hibernated() => Ok(self.code_at(at)?.clone().filter(|code| !code.is_empty())),
             _ => Ok(None),
         }
     }
@@ -290,7 +291,9 @@ impl WorldState {
 
     /// The hash that EXTCODEHASH gives: zero without an account, that of the empty string for what is no contract.
     ///
-    /// A contract without code has the hash of the empty string from RSKIP-169 on (`standard`), zero before.
+    /// A contract without code has the hash of the empty string from RSKIP-169 on (`standard`), zero before; but also before,
+    /// one whose empty code was stored in this very block has the hash of the empty string: rskj's cache holds empty code, its
+    /// tree does not.
     pub fn code_hash(&mut self, location: impl Into<Location>, standard: bool) -> Result<B256, Fault> {
         let at = self.at(location.into());
         if self.record(at)?.is_none() {
@@ -309,13 +312,12 @@ impl WorldState {
     /// Stores code; creates an absent account unless the code is empty. Empty code stores nothing, and removes what was there.
     pub fn save_code(&mut self, location: impl Into<Location>, code: Bytes) -> Result<(), Fault> {
         let at = self.at(location.into());
-        let value = (!code.is_empty()).then(|| Arc::new(Code::new(code)));
-        let is_some = value.is_some();
-        let previous = self.accounts[at as usize].contents.code.write(value);
+        let creates = !code.is_empty();
+        let previous = self.accounts[at as usize].contents.code.write(Some(Arc::new(Code::new(code))));
         if self.open > 0 {
             self.undo.push(Undo::Code(at, previous));
         }
-        if is_some && self.record(at)?.is_none() {
+        if creates && self.record(at)?.is_none() {
             self.put_record(at, AccountState::default());
         }
         Ok(())
@@ -655,6 +657,34 @@ mod tests {
         state.add_balance(A, word(4)).unwrap();
         assert_eq!(state.balance(A).unwrap(), word(4));
         assert!(state.covers(A, word(4)).unwrap() && !state.covers(A, word(5)).unwrap());
+    }
+
+    #[test]
+    fn empty_code_has_a_hash_until_its_block_ends() {
+        let mut state = empty();
+        state.create_account(A, false).unwrap();
+        state.setup_contract(A);
+        assert_eq!(state.code_hash(A, false).unwrap(), B256::ZERO);
+        let checkpoint = state.checkpoint();
+        state.save_code(A, Bytes::new()).unwrap();
+        assert_eq!(state.code_hash(A, false).unwrap(), KECCAK_EMPTY);
+        state.revert(checkpoint);
+        assert_eq!(state.code_hash(A, false).unwrap(), B256::ZERO);
+        state.save_code(A, Bytes::new()).unwrap();
+        assert!(state.code(A).unwrap().is_none() && state.code_len(A).unwrap() == 0);
+        // The lists of a split block, and what comes after them, are in the same block.
+        let mut child = state.child();
+        assert_eq!(child.code_hash(A, false).unwrap(), KECCAK_EMPTY);
+        child.save_code(B, Bytes::new()).unwrap();
+        child.create_account(B, false).unwrap();
+        child.setup_contract(B);
+        state.merge(child);
+        assert_eq!(state.code_hash(B, false).unwrap(), KECCAK_EMPTY);
+        let mut state = settled(&state);
+        for address in [A, B] {
+            assert_eq!(state.code_hash(address, false).unwrap(), B256::ZERO);
+            assert_eq!(state.code_hash(address, true).unwrap(), KECCAK_EMPTY);
+        }
     }
 
     #[test]

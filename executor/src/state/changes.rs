@@ -67,7 +67,8 @@ impl WorldState {
                 puts.push((keys.account().clone(), value));
             }
             if contents.code.is_dirty() {
-                let value = contents.code.value.as_ref().map(|code| code.bytes().clone()).filter(|code| !code.is_empty());
+                let value =
+                    contents.code.value.as_ref().map(|code| code.bytes().clone()).filter(|code| !code.is_empty());
                 puts.push((keys.code(), value));
             }
             if contents.marker.is_dirty() {

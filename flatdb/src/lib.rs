@@ -47,6 +47,7 @@ pub use error::{Error, Result};
 pub use fetch::ColdReads;
 pub use io::{Disk, DiskFile, OsDisk};
 pub use iter::Records;
+pub use mmap::FileMap;
 pub use options::{Options, VerifyPolicy};
 pub use stats::{Recovery, Stats};
 pub use verify::Verification;

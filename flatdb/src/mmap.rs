@@ -1,10 +1,11 @@
-//! Memory maps of the heap and the index: the only unsafe code of the crate.
+//! Memory maps of the heap, the index and finished files: the only unsafe code of the crate.
 //!
 //! What makes the maps sound:
 //! - The heap is mapped once over a long range of addresses. Bytes below the file's length are read only after they were
 //!   written and published, and never change afterwards; nothing beyond the length is touched ([`HeapMap::slice`] checks).
 //! - The index has all its space reserved before it is mapped, so touching it cannot fault, and it is accessed only as
 //!   eight-byte atomics.
+//! - A finished file ([`FileMap`]) is never written again: it is replaced by renaming and removed, which leaves a map alone.
 //! - The directory's lock keeps other writers of this crate away. Another program that shortens the files under an open
 //!   store is outside what any map can stand.
 #![allow(unsafe_code)]
@@ -84,6 +85,30 @@ impl HeapMap {
         // SAFETY: the page is inside the map, and the call writes one byte for one page into `state`.
         let answer = unsafe { libc::mincore(page.cast_mut().cast(), PAGE as usize, state.as_mut_ptr()) };
         answer != 0 || state[0] & 1 != 0
+    }
+}
+
+/// A read-only view of a whole file that no longer changes, for stores of finished files beside a FlatDB.
+#[derive(Debug)]
+pub struct FileMap {
+    map: MmapRaw,
+}
+
+impl FileMap {
+    /// Maps a file of at least one byte. Nobody may shorten or change it while it is mapped.
+    ///
+    /// # Errors
+    /// When the file is empty or the system refuses.
+    pub fn new(file: &File) -> io::Result<Self> {
+        Ok(Self { map: MmapOptions::new().map_raw_read_only(file)? })
+    }
+}
+
+impl AsRef<[u8]> for FileMap {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: the map is readable over its whole length, which is the file's when it was mapped; such files are neither
+        // shortened nor changed while they are mapped.
+        unsafe { std::slice::from_raw_parts(self.map.as_ptr(), self.map.len()) }
     }
 }
 

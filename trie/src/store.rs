@@ -66,6 +66,15 @@ pub trait TrieStore: Send + Sync + Debug {
         hashes.iter().map(|hash| self.get(hash)).collect()
     }
 
+    /// Whether there is a record under a hash that may never have been written. A plain read is for hashes that other nodes
+    /// name; an engine may answer those with less proof.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn contains(&self, hash: &B256) -> Result<bool, StoreError> {
+        Ok(self.get(hash)?.is_some())
+    }
+
     /// Writes a batch, whole or not at all. A hash that is already there is written again or skipped, as the engine likes.
     ///
     /// # Errors

@@ -18,6 +18,8 @@ mod import;
 mod phases;
 mod pipeline;
 mod recover;
+mod reexecute;
+mod segments;
 mod tries;
 
 pub use ancestors::Ancestors;
@@ -29,3 +31,5 @@ pub use genesis::GenesisBlock;
 pub use phases::{Phase, PhaseTimers};
 pub use pipeline::{BlockSummary, Imported, Incoming, StreamError};
 pub use recover::PreparedBlock;
+pub use reexecute::{Reexecuted, Reexecution, StoredBlock};
+pub use segments::SegmentReplay;

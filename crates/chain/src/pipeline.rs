@@ -60,7 +60,7 @@ pub struct BlockSummary {
 }
 
 impl BlockSummary {
-    fn of(block: &Block) -> Self {
+    pub(crate) fn of(block: &Block) -> Self {
         Self {
             number: block.number(),
             hash: block.hash(),

@@ -21,11 +21,14 @@ mod record;
 mod rewind;
 #[cfg(feature = "rocksdb")]
 mod rocks;
+mod segments;
 mod stores;
 mod writer;
 
 pub use blocks::{BLOOM_GROUP, BlockStore, ExecutedBlock, HeightEntry, TransactionPlace};
-pub use datadir::{ChainDefinition, Datadir, DatadirError, FORMAT_FILE, FORMAT_VERSION, Format, LOCK_FILE, RulesChange, TrieEngine};
+pub use datadir::{
+    ChainDefinition, Datadir, DatadirError, FORMAT_FILE, FORMAT_VERSION, Format, LOCK_FILE, RulesChange, TrieEngine,
+};
 pub use error::{Result, StorageError};
 pub use invariants::StartState;
 pub use kv::{Column, Entry, KvStore, WriteBatch};
@@ -35,5 +38,9 @@ pub use pending::{PendingKv, PendingNodes};
 pub use record::BlockRecord;
 #[cfg(feature = "rocksdb")]
 pub use rocks::{RocksKv, RocksMemory, RocksTrieStore};
+pub use segments::{
+    Footprint, RecordingStore, Segment, SegmentHeader, SegmentInfo, SegmentMisses, SegmentRange, SegmentSet,
+    SegmentStore, SegmentSummary, write_segment,
+};
 pub use stores::{Sealed, Stores};
 pub use writer::Writer;

@@ -1,0 +1,18 @@
+//! What the examples share: reading chains, engines by name, measuring, tables and pictures.
+//!
+//! Examples are measurements that a person runs: their figures depend on the machine and are printed with what they depend on.
+//! Every comparison takes both sides in one process, in turns, and compares results before times.
+
+mod blocks;
+mod density;
+mod engines;
+mod measure;
+mod svg;
+mod table;
+
+pub use blocks::{ChainSource, LoadedChain};
+pub use density::{Density, Layout};
+pub use engines::{EngineKind, open_engine};
+pub use measure::{bytes_below, bytes_read_from_disk, drop_from_cache, median, process_cpu, thread_cpu};
+pub use svg::density_picture;
+pub use table::Table;

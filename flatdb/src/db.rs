@@ -19,8 +19,8 @@ use crate::index::Index;
 use crate::io::Disk;
 use crate::open::{self, Opened};
 use crate::options::{Options, VerifyPolicy};
+use crate::record_set::RecordSet;
 use crate::stats::{Recovery, Stats};
-use crate::verified::Verified;
 
 /// One open store. Shared by reference between threads: reads and writes both take `&self`.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct FlatDb<D> {
     pub(crate) gate: Gate,
     /// What a reader's view ends at; a writer's reads go to the end of the heap.
     pub(crate) read_only: Option<Checkpoint>,
-    pub(crate) verified: Verified,
+    pub(crate) verified: RecordSet,
     pub(crate) fetcher: Option<Box<dyn Fetch>>,
     pub(crate) written: AtomicU64,
     pub(crate) duplicates: AtomicU64,
@@ -76,7 +76,7 @@ impl<D: Digest> FlatDb<D> {
             durable: Mutex::new(checkpoint),
             gate: Gate::new(),
             read_only: lock.is_none().then_some(checkpoint),
-            verified: Verified::new(),
+            verified: RecordSet::default(),
             fetcher: options.cold_reads.fetcher(),
             written: AtomicU64::new(0),
             duplicates: AtomicU64::new(0),

@@ -34,10 +34,11 @@ mod mmap;
 mod open;
 mod options;
 mod read;
+mod record_set;
 mod slots;
 mod stats;
 mod sync;
-mod verified;
+
 mod verify;
 mod write;
 
@@ -49,5 +50,7 @@ pub use io::{Disk, DiskFile, OsDisk};
 pub use iter::Records;
 pub use mmap::FileMap;
 pub use options::{Options, VerifyPolicy};
+pub use read::Located;
+pub use record_set::RecordSet;
 pub use stats::{Recovery, Stats};
 pub use verify::Verification;

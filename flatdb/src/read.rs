@@ -12,12 +12,13 @@ const IN_FLIGHT: usize = 64;
 /// How many places are fetched from disk at once.
 const FETCHED: usize = 1024;
 
-/// A record that was found and is still to be hashed.
-struct Unverified<'a> {
-    /// Its place in the answer.
-    at: usize,
-    offset: u64,
-    record: &'a [u8],
+/// A record and where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Located<'a> {
+    /// The heap offset where its length begins: no other record of the store has it, and it never changes.
+    pub offset: u64,
+    /// The record.
+    pub record: &'a [u8],
 }
 
 impl<D: Digest> FlatDb<D> {
@@ -27,7 +28,7 @@ impl<D: Digest> FlatDb<D> {
     /// # Errors
     /// When a damaged record is met.
     pub fn get(&self, key: &Key) -> Result<Option<&[u8]>> {
-        self.find(&self.index.load(), key, true)
+        Ok(self.find(&self.index.load(), key, true)?.map(|found| found.record))
     }
 
     /// The record of a key that the caller knows was written here. Saves the hash where the policy allows it; for a key that
@@ -36,7 +37,7 @@ impl<D: Digest> FlatDb<D> {
     /// # Errors
     /// When a damaged record is met.
     pub fn get_known(&self, key: &Key) -> Result<Option<&[u8]>> {
-        self.find(&self.index.load(), key, self.verify == VerifyPolicy::Always)
+        Ok(self.find(&self.index.load(), key, self.verify == VerifyPolicy::Always)?.map(|found| found.record))
     }
 
     /// [`FlatDb::get`] for many keys, whose waits for memory and disk overlap.
@@ -44,7 +45,7 @@ impl<D: Digest> FlatDb<D> {
     /// # Errors
     /// When a damaged record is met.
     pub fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<&[u8]>>> {
-        self.find_many(keys, true)
+        Ok(records(self.find_many(keys, true)?))
     }
 
     /// [`FlatDb::get_known`] for many keys, whose waits for memory and disk overlap.
@@ -52,7 +53,15 @@ impl<D: Digest> FlatDb<D> {
     /// # Errors
     /// When a damaged record is met.
     pub fn get_many_known(&self, keys: &[Key]) -> Result<Vec<Option<&[u8]>>> {
-        self.find_many(keys, self.verify == VerifyPolicy::Always)
+        Ok(records(self.find_many(keys, self.verify == VerifyPolicy::Always)?))
+    }
+
+    /// [`FlatDb::get_many`] that also tells where the records lie.
+    ///
+    /// # Errors
+    /// When a damaged record is met.
+    pub fn locate_many(&self, keys: &[Key]) -> Result<Vec<Option<Located<'_>>>> {
+        self.find_many(keys, true)
     }
 
     /// Asks for the records of these keys to be read from disk, all at once. A hint: worth its system calls only where the
@@ -66,7 +75,7 @@ impl<D: Digest> FlatDb<D> {
         }
     }
 
-    fn find_many(&self, keys: &[Key], verify: bool) -> Result<Vec<Option<&[u8]>>> {
+    fn find_many(&self, keys: &[Key], verify: bool) -> Result<Vec<Option<Located<'_>>>> {
         let index = self.index.load();
         let mut found = vec![None; keys.len()];
         let mut firsts: Vec<Option<Slot>> = Vec::with_capacity(IN_FLIGHT);
@@ -99,9 +108,9 @@ impl<D: Digest> FlatDb<D> {
                 }
                 let record = self.heap.record(offset, self.read_end())?;
                 if !verify && self.is_trusted(offset, record) {
-                    found[at] = Some(record);
+                    found[at] = Some(Located { offset, record });
                 } else {
-                    unverified.push(Unverified { at, offset, record });
+                    unverified.push((at, Located { offset, record }));
                 }
             }
             self.verify_many(&index, keys, &mut unverified, &mut found, verify)?;
@@ -114,20 +123,20 @@ impl<D: Digest> FlatDb<D> {
         &'a self,
         index: &Index,
         keys: &[Key],
-        unverified: &mut Vec<Unverified<'a>>,
-        found: &mut [Option<&'a [u8]>],
+        unverified: &mut Vec<(usize, Located<'a>)>,
+        found: &mut [Option<Located<'a>>],
         verify: bool,
     ) -> Result<()> {
         if unverified.is_empty() {
             return Ok(());
         }
-        let records: Vec<&[u8]> = unverified.iter().map(|one| one.record).collect();
+        let records: Vec<&[u8]> = unverified.iter().map(|(_, one)| one.record).collect();
         let mut digests = vec![Key::default(); records.len()];
         D::digest_many(&records, &mut digests);
-        for (Unverified { at, offset, record }, digest) in unverified.drain(..).zip(digests) {
+        for ((at, one), digest) in unverified.drain(..).zip(digests) {
             found[at] = if digest == keys[at] {
-                self.mark_verified(offset, record);
-                Some(record)
+                self.mark_verified(one.offset, one.record);
+                Some(one)
             } else {
                 self.find(index, &keys[at], verify)?
             };
@@ -142,7 +151,7 @@ impl<D: Digest> FlatDb<D> {
     }
 
     #[inline]
-    fn find(&self, index: &Index, key: &Key, verify: bool) -> Result<Option<&[u8]>> {
+    fn find(&self, index: &Index, key: &Key, verify: bool) -> Result<Option<Located<'_>>> {
         for (position, slot) in index.candidates(key) {
             let offset = slot.offset();
             // Looked at after the slot: the end that a writer moved before it placed the slot.
@@ -155,12 +164,12 @@ impl<D: Digest> FlatDb<D> {
             }
             let record = self.heap.record(offset, end)?;
             if !verify && !slot.ambiguous() && self.is_trusted(offset, record) {
-                return Ok(Some(record));
+                return Ok(Some(Located { offset, record }));
             }
             let digest = D::digest(record);
             if digest == *key {
                 self.mark_verified(offset, record);
-                return Ok(Some(record));
+                return Ok(Some(Located { offset, record }));
             }
             if !slots::belongs(&index.slots, &digest, position, slot) {
                 return Err(self.heap.corrupt(offset, "a record's bytes do not hash to its key"));
@@ -173,14 +182,14 @@ impl<D: Digest> FlatDb<D> {
     fn is_trusted(&self, offset: u64, record: &[u8]) -> bool {
         match self.verify {
             VerifyPolicy::Always => false,
-            VerifyPolicy::First => self.verified.has(offset, record.len()),
+            VerifyPolicy::First => self.verified.contains(offset, record.len()),
             VerifyPolicy::Never => true,
         }
     }
 
     pub(crate) fn mark_verified(&self, offset: u64, record: &[u8]) {
         if self.verify == VerifyPolicy::First {
-            self.verified.mark(offset, record.len());
+            self.verified.insert(offset, record.len());
         }
     }
 
@@ -198,4 +207,8 @@ impl<D: Digest> FlatDb<D> {
         };
         Records::between(&self.heap, crate::heap::HEADER, end)
     }
+}
+
+fn records(found: Vec<Option<Located<'_>>>) -> Vec<Option<&[u8]>> {
+    found.into_iter().map(|found| found.map(|found| found.record)).collect()
 }

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    BlockFileArgs, BlockRangeArgs, ChainArgs, CheckArgs, CompletionsArgs, ConfigArgs, DatadirArgs, EngineArgs, ExportArgs,
-    ExportStateArgs, RewindArgs,
+    BlockFileArgs, BlockRangeArgs, ChainArgs, CheckArgs, CompletionsArgs, ConfigArgs, ConvertArgs, DatadirArgs,
+    EngineArgs, ExportArgs, ExportStateArgs, GcCommandArgs, RewindArgs,
 };
 
 /// Rhizome, a full node for Rootstock.
@@ -82,6 +82,16 @@ pub enum DbCommand {
     Info(CheckArgs),
     /// Go back: make a lower block of the main chain the head and remove all blocks above it
     Rewind(RewindArgs),
+    /// Move the trie nodes to another engine
+    ///
+    /// Every record is checked against its hash. The directory changes when all are moved; until then an interrupted
+    /// conversion leaves it as it was.
+    Convert(ConvertArgs),
+    /// Give up the states of old blocks now
+    ///
+    /// Keeps the states of the last `--gc.depth` blocks on every branch, blocks and receipts, and says what it freed. Needs
+    /// the disk space of the kept states beside the old ones while it runs; an interrupted run loses nothing.
+    Gc(GcCommandArgs),
     /// Print every trie node of a block's state in rskj's ExportState form
     ///
     /// One lower-case hex message a line, in pre-order, left first. A long value follows its node.
@@ -97,4 +107,26 @@ pub enum ConfigCommand {
     Show(ConfigArgs),
     /// Check a configuration file
     Check(ConfigArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_and_argument_is_explained() {
+        let mut command = Cli::command();
+        command.build();
+        command.clone().debug_assert();
+        let mut waiting = vec![command];
+        while let Some(command) = waiting.pop() {
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{} {}", command.get_name(), argument.get_id());
+            }
+            waiting.extend(command.get_subcommands().cloned());
+        }
+    }
 }

@@ -42,16 +42,8 @@ pub enum Failure {
     NotBuilt {
         /// The whole story.
         message: String,
-        /// The block's number.
-        block: u64,
-        /// The block's hash.
-        hash: B256,
-        /// The called contract.
-        to: Address,
-        /// The first four bytes of the input.
-        selector: String,
-        /// The transaction.
-        tx: B256,
+        /// The call.
+        call: Box<NotBuiltCall>,
     },
     /// Our own storage failed or belongs to something else.
     Store {
@@ -69,6 +61,21 @@ pub enum Failure {
     },
     /// Nobody reads our output any more.
     OutputClosed,
+}
+
+/// A call of a contract that this build does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotBuiltCall {
+    /// The block's number.
+    pub block: u64,
+    /// The block's hash.
+    pub hash: B256,
+    /// The called contract.
+    pub to: Address,
+    /// The first four bytes of the input, in hex.
+    pub selector: String,
+    /// The transaction.
+    pub tx: B256,
 }
 
 impl Failure {
@@ -100,7 +107,8 @@ impl Failure {
         let message = error.to_string();
         match error {
             ChainError::NotBuilt { number, hash, to, selector, tx } => {
-                Self::NotBuilt { message, block: number, hash, to, selector, tx }
+                let call = NotBuiltCall { block: number, hash, to, selector, tx };
+                Self::NotBuilt { message, call: Box::new(call) }
             }
             ChainError::Internal { number, hash, .. } => Self::Internal { message, block: Some((number, hash)) },
             _ => Self::Store { message: with_advice(message), block },
@@ -122,9 +130,13 @@ impl Failure {
     /// The one line.
     pub(crate) fn message(&self) -> String {
         let text = match self {
-            Self::Usage { message } | Self::NotBuilt { message, .. } | Self::Internal { message, .. } => message.clone(),
+            Self::Usage { message } | Self::NotBuilt { message, .. } | Self::Internal { message, .. } => {
+                message.clone()
+            }
             Self::Input { message, file, line, .. } => format!("{}{message}", place(file, *line)),
-            Self::InvalidBlock { invalid, file, line } => format!("{}{invalid}{}", place(file, *line), what_to_send(invalid)),
+            Self::InvalidBlock { invalid, file, line } => {
+                format!("{}{invalid}{}", place(file, *line), what_to_send(invalid))
+            }
             Self::Store { message, block: Some((number, hash)) } => format!("at block {number} ({hash}): {message}"),
             Self::Store { message, block: None } => message.clone(),
             Self::OutputClosed => "output closed".to_owned(),
@@ -165,10 +177,13 @@ impl Failure {
                 error.file = file.as_ref().map(|file| file.display().to_string());
                 error.line = *line;
             }
-            Self::NotBuilt { block, hash, to, selector, tx, .. } => {
-                at(&Some((*block, *hash)));
-                let to = to.to_string().to_lowercase();
-                error.call = Some(CallReport { to, selector: format!("0x{}", selector.trim_start_matches("0x")), tx: tx.to_string() });
+            Self::NotBuilt { call, .. } => {
+                at(&Some((call.block, call.hash)));
+                error.call = Some(CallReport {
+                    to: call.to.to_string().to_lowercase(),
+                    selector: format!("0x{}", call.selector.trim_start_matches("0x")),
+                    tx: call.tx.to_string(),
+                });
             }
             Self::Store { block, .. } | Self::Internal { block, .. } => at(block),
             Self::Usage { .. } | Self::OutputClosed => {}

@@ -152,7 +152,8 @@ impl OpenFile {
             hex::decode(text).map_err(|error| wrong(format!("{name}: expected hex, got {:?}: {error}", excerpt(text))))
         };
         let hash = unhex("hash", hash)?;
-        let hash = B256::try_from(&hash[..]).map_err(|_| wrong(format!("hash: expected 32 bytes, got {}", hash.len())))?;
+        let hash =
+            B256::try_from(&hash[..]).map_err(|_| wrong(format!("hash: expected 32 bytes, got {}", hash.len())))?;
         let total_difficulty = unhex("total difficulty", total_difficulty)?;
         let encoded = Bytes::from(unhex("block", block)?);
         let tag = Line { file: Arc::clone(&self.path), line: self.line, number, hash, total_difficulty };

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 pub use cli::Cli;
-pub use failure::Failure;
+pub use failure::{Failure, NotBuiltCall};
 
 /// Runs the program with the process's arguments.
 pub fn run() -> ExitCode {

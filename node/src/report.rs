@@ -89,7 +89,9 @@ pub(crate) struct ReplayReport {
 impl ReplayReport {
     /// The summary for people.
     pub(crate) fn lines(&self) -> String {
-        let Self { blocks, known, transactions, gas, head, seconds, blocks_per_second, mgas_per_second, phases, .. } = self;
+        let Self {
+            blocks, known, transactions, gas, head, seconds, blocks_per_second, mgas_per_second, phases, ..
+        } = self;
         let PhasesReport { decode, recover, validate, execute, commit, persist } = phases;
         format!(
             "executed {blocks} blocks ({known} more were known), {transactions} transactions, {gas} gas in {seconds:.2} s\n\

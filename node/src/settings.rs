@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use rhizome_chainspec::ChainSpec;
-use rhizome_storage::{ChainDefinition, Datadir, FORMAT_FILE, TrieEngine};
+use rhizome_storage::{
+    ChainDefinition, Datadir, FORMAT_FILE, GcControl, GcOptions, GcSettings, TrieEngine, VerifyPolicy,
+};
 use serde::Deserialize;
 
-use crate::args::{ChainArgs, DatadirArgs, EngineArgs, ExecutorKind};
+use crate::args::{ByteSize, ChainArgs, DatadirArgs, EngineArgs, ExecutorKind, FlatDbVerify, GcArgs, Switch};
 use crate::failure::Failure;
 
 /// Where a value comes from.
@@ -39,6 +41,13 @@ pub(crate) struct Setting<T> {
     pub(crate) origin: Origin,
 }
 
+impl<T> Setting<T> {
+    /// The default.
+    pub(crate) fn none() -> Self {
+        Self { value: None, origin: Origin::Default }
+    }
+}
+
 /// The configuration file's keys.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -47,6 +56,11 @@ struct ConfigFile {
     datadir: Option<PathBuf>,
     trie_engine: Option<String>,
     executor: Option<String>,
+    flatdb_verify: Option<String>,
+    gc: Option<String>,
+    gc_epochs: Option<u64>,
+    gc_epoch_size: Option<String>,
+    gc_depth: Option<u64>,
 }
 
 /// A configuration file with every key.
@@ -59,11 +73,26 @@ pub(crate) const DEFAULT_FILE: &str = "\
 # Where the chain is kept. Default for a built-in network: rhizome/NETWORK in the user's data directory.
 #datadir = \"/var/lib/rhizome\"
 
-# Where trie nodes are kept: rocksdb or memory. A data directory keeps the engine it was made with.
+# Where trie nodes are kept: rocksdb, flatdb or memory. A data directory keeps the engine it was made with.
 #trie-engine = \"rocksdb\"
 
 # How the transactions of a block are executed: sequential.
 #executor = \"sequential\"
+
+# When FlatDB recomputes the hash of a node that it reads: always, first (after opening) or never.
+#flatdb-verify = \"first\"
+
+# Whether the states of old blocks are given up.
+#gc = \"off\"
+
+# How many epochs of nodes are kept, at least 3.
+#gc-epochs = 3
+
+# Bytes of nodes after which a new epoch is begun.
+#gc-epoch-size = \"1GiB\"
+
+# How many blocks below the head keep their states.
+#gc-depth = 10000
 ";
 
 /// What the program runs on.
@@ -73,6 +102,11 @@ pub(crate) struct Settings {
     pub(crate) datadir: Setting<PathBuf>,
     pub(crate) trie_engine: Setting<TrieEngine>,
     pub(crate) executor: Setting<ExecutorKind>,
+    pub(crate) flatdb_verify: Setting<FlatDbVerify>,
+    pub(crate) gc: Setting<Switch>,
+    pub(crate) gc_epochs: Setting<usize>,
+    pub(crate) gc_epoch_size: Setting<ByteSize>,
+    pub(crate) gc_depth: Setting<u64>,
 }
 
 impl Settings {
@@ -89,13 +123,60 @@ impl Settings {
                 |text| Ok(PathBuf::from(text)),
             )?,
             trie_engine: layers.choose(engine.trie_engine, "RHIZOME_TRIE_ENGINE", file.trie_engine, str::parse)?,
-            executor: layers.choose(engine.executor, "RHIZOME_EXECUTOR", file.executor, |text| {
-                ExecutorKind::from_str(text, false).map_err(|_| {
-                    let known: Vec<_> = ExecutorKind::value_variants().iter().map(|kind| kind.name()).collect();
-                    format!("unknown executor {text:?}, possible: {}", known.join(", "))
-                })
-            })?,
+            executor: layers.choose(engine.executor, "RHIZOME_EXECUTOR", file.executor, one_of(ExecutorKind::name))?,
+            flatdb_verify: layers.choose(
+                engine.flatdb_verify,
+                "RHIZOME_FLATDB_VERIFY",
+                file.flatdb_verify,
+                one_of(FlatDbVerify::name),
+            )?,
+            gc: layers.choose(engine.gc.gc, "RHIZOME_GC", file.gc, one_of(Switch::name))?,
+            gc_epochs: layers.choose(
+                engine.gc.gc_epochs,
+                "RHIZOME_GC_EPOCHS",
+                file.gc_epochs.map(|epochs| epochs.to_string()),
+                number,
+            )?,
+            gc_epoch_size: layers.choose(
+                engine.gc.gc_epoch_size,
+                "RHIZOME_GC_EPOCH_SIZE",
+                file.gc_epoch_size,
+                str::parse,
+            )?,
+            gc_depth: layers.choose(
+                engine.gc.gc_depth,
+                "RHIZOME_GC_DEPTH",
+                file.gc_depth.map(|depth| depth.to_string()),
+                number,
+            )?,
         })
+    }
+
+    /// For commands that have no engine options but those of old states.
+    pub(crate) fn with_gc(chain: &ChainArgs, datadir: &DatadirArgs, gc: GcArgs) -> Result<Self, Failure> {
+        Self::resolve(chain, datadir, &EngineArgs { gc, ..EngineArgs::default() })
+    }
+
+    /// When FlatDB recomputes hashes.
+    pub(crate) fn verify(&self) -> VerifyPolicy {
+        self.flatdb_verify.value.map(FlatDbVerify::policy).unwrap_or_default()
+    }
+
+    /// How old states are given up, whether or not they are.
+    pub(crate) fn gc_options(&self) -> GcOptions {
+        let default = GcOptions::default();
+        GcOptions {
+            epochs: self.gc_epochs.value.unwrap_or(default.epochs),
+            epoch_size: self.gc_epoch_size.value.map_or(default.epoch_size, |size| size.0),
+            depth: self.gc_depth.value.unwrap_or(default.depth),
+            ..default
+        }
+    }
+
+    /// Whether and how old states are given up.
+    pub(crate) fn gc(&self) -> Option<GcSettings> {
+        let on = self.gc.value == Some(Switch::On);
+        on.then(|| GcSettings { options: self.gc_options(), control: GcControl::new() })
     }
 
     /// For commands that have no engine options.
@@ -146,7 +227,8 @@ fn default_datadir(spec: &ChainSpec, definition: &ChainDefinition) -> Result<Pat
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
         .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share")));
-    let base = base.ok_or_else(|| Failure::usage("neither XDG_DATA_HOME nor HOME is set; name a directory with --datadir"))?;
+    let base =
+        base.ok_or_else(|| Failure::usage("neither XDG_DATA_HOME nor HOME is set; name a directory with --datadir"))?;
     Ok(base.join("rhizome").join(spec.network.name()))
 }
 
@@ -174,8 +256,22 @@ impl Layers {
             let value = parse(&text).map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
             return Ok(Setting { value: Some(value), origin: Origin::File(path.clone()) });
         }
-        Ok(Setting { value: None, origin: Origin::Default })
+        Ok(Setting::none())
     }
+}
+
+/// A parser of the values that have these names.
+fn one_of<T: ValueEnum>(name: impl Fn(T) -> &'static str) -> impl Fn(&str) -> Result<T, String> {
+    move |text| {
+        T::from_str(text, false).map_err(|_| {
+            let known: Vec<_> = T::value_variants().iter().map(|value| name(value.clone())).collect();
+            format!("{text:?} is not possible; one of {}", known.join(", "))
+        })
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{text:?} is no number"))
 }
 
 fn read(path: &Path) -> Result<ConfigFile, Failure> {
@@ -197,9 +293,17 @@ mod tests {
 
     #[test]
     fn the_default_file_has_every_key_and_nothing_else() {
-        let active: String = DEFAULT_FILE.lines().map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or("")).map(|line| format!("{line}\n")).collect();
+        let active: String = DEFAULT_FILE
+            .lines()
+            .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(""))
+            .map(|line| format!("{line}\n"))
+            .collect();
         let file: ConfigFile = toml::from_str(&active).unwrap();
-        assert!(file.chain.is_some() && file.datadir.is_some() && file.trie_engine.is_some() && file.executor.is_some());
+        assert!(
+            file.chain.is_some() && file.datadir.is_some() && file.trie_engine.is_some() && file.executor.is_some()
+        );
+        assert!(file.flatdb_verify.is_some() && file.gc.is_some() && file.gc_epochs.is_some());
+        assert!(file.gc_epoch_size.is_some() && file.gc_depth.is_some());
         assert!(toml::from_str::<ConfigFile>("chian = \"mainnet\"").is_err());
     }
 }

@@ -23,6 +23,11 @@ fn chains_replay_on_rocksdb() {
     replay_all(Engine::RocksDb);
 }
 
+#[test]
+fn chains_replay_on_flatdb() {
+    replay_all(Engine::FlatDb);
+}
+
 fn replay_all(engine: Engine) {
     for folder in chain_folders() {
         let name = format!("{} ({engine:?})", folder.display());
@@ -66,7 +71,11 @@ fn check_receipts(name: &str, folder: &Path, chain: &TestChain) {
         for (index, (receipt, expected)) in receipts.iter().zip(expected).enumerate() {
             let case = format!("block {block} transaction {index}");
             let place = chain.chain.stores().blocks().transaction(&hash(expected, "hash")).unwrap();
-            tally.equal(&format!("{case}: place"), place.map(|place| (place.block, place.index)), Some((block, index as u32)));
+            tally.equal(
+                &format!("{case}: place"),
+                place.map(|place| (place.block, place.index)),
+                Some((block, index as u32)),
+            );
             tally.case(check_receipt(receipt, expected).map_err(|error| format!("{case}: {error}")));
         }
     }
@@ -84,13 +93,18 @@ fn check_receipt(encoded: &Bytes, expected: &Value) -> Result<(), String> {
     }
     let logs = expected["logs"].as_array().map(Vec::as_slice).unwrap_or_default();
     let same = |log: &rhizome_primitives::Log, expected: &Value| {
-        let topics: Vec<Vec<u8>> =
-            expected["topics"].as_array().unwrap().iter().map(|topic| rhizome_tests::unhex(topic.as_str().unwrap())).collect();
+        let topics: Vec<Vec<u8>> = expected["topics"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|topic| rhizome_tests::unhex(topic.as_str().unwrap()))
+            .collect();
         log.address[..] == bytes(expected, "address")
             && log.data[..] == bytes(expected, "data")
             && log.topics.iter().map(|topic| topic.to_vec()).collect::<Vec<_>>() == topics
     };
-    let equal = logs.len() == receipt.logs.len() && receipt.logs.iter().zip(logs).all(|(log, expected)| same(log, expected));
+    let equal =
+        logs.len() == receipt.logs.len() && receipt.logs.iter().zip(logs).all(|(log, expected)| same(log, expected));
     if equal { Ok(()) } else { Err(format!("expected logs {logs:?}, got {:?}", receipt.logs)) }
 }
 

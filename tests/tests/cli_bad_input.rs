@@ -90,8 +90,16 @@ fn lines_that_are_no_lines() {
         ("five fields", format!("{},x", place.lines[20]), &["expected 4 fields", "got 5"]),
         ("a number that is none", format!("x{}", place.lines[20]), &["expected a block number", "x21"]),
         ("a negative number", format!("-{}", place.lines[20]), &["expected a block number", "-21"]),
-        ("a short hash", place.lines[20].replacen(fields[1], &fields[1][2..], 1), &["hash", "expected 32 bytes", "got 31"]),
-        ("hex that is none", place.lines[20].replacen(fields[3], &format!("zz{}", fields[3]), 1), &["expected hex", "zz"]),
+        (
+            "a short hash",
+            place.lines[20].replacen(fields[1], &fields[1][2..], 1),
+            &["hash", "expected 32 bytes", "got 31"],
+        ),
+        (
+            "hex that is none",
+            place.lines[20].replacen(fields[3], &format!("zz{}", fields[3]), 1),
+            &["expected hex", "zz"],
+        ),
         ("odd hex", format!("{}a", place.lines[20]), &["expected hex"]),
         ("a cut block", place.lines[20][..place.lines[20].len() - 8].to_owned(), &["not a block"]),
         ("no block", format!("{},{},{},", fields[0], fields[1], fields[2]), &["not a block"]),
@@ -123,7 +131,9 @@ fn a_block_that_does_not_connect() {
     let Some(place) = Place::new("lowgas") else { return };
     let mut lines = place.lines.clone();
     lines.remove(99);
-    let failed = place.import(&place.lines("gap.csv", &lines)).assert_failure(1, &["gap.csv:100: ", "block 101", "does not connect", "block 99"]);
+    let failed = place
+        .import(&place.lines("gap.csv", &lines))
+        .assert_failure(1, &["gap.csv:100: ", "block 101", "does not connect", "block 99"]);
     assert_eq!((&failed.json()["error"]["kind"], &failed.json()["error"]["block"]), (&"input".into(), &101.into()));
     place.nothing_lost(99);
 }
@@ -182,7 +192,11 @@ fn chain_files_that_make_no_sense() {
 
 #[test]
 fn bl_02_a_directory_in_use_and_one_of_another_chain() {
-    let (Some(place), Some(other)) = (Place::new("transfers").or_else(|| Place::new("mixed")), Place::new("mergedmining")) else { return };
+    let (Some(place), Some(other)) =
+        (Place::new("transfers").or_else(|| Place::new("mixed")), Place::new("mergedmining"))
+    else {
+        return;
+    };
     // In use: a long import runs while another command wants the directory.
     let mut running = command()
         .args(arguments!["import", "--chain", place.file, "--datadir", place.path("data"), place.blocks])
@@ -199,14 +213,17 @@ fn bl_02_a_directory_in_use_and_one_of_another_chain() {
     assert!(running.wait().unwrap().success());
 
     let data = place.path("data");
-    run(arguments!["import", "--json", "--chain", other.file, "--datadir", data, other.blocks]).assert_failure(1, &["another chain", "genesis"]);
-    run(arguments!["db", "info", "--chain", "testnet", "--datadir", data]).assert_failure(1, &["another chain", "testnet", "regtest"]);
+    run(arguments!["import", "--json", "--chain", other.file, "--datadir", data, other.blocks])
+        .assert_failure(1, &["another chain", "genesis"]);
+    run(arguments!["db", "info", "--chain", "testnet", "--datadir", data])
+        .assert_failure(1, &["another chain", "testnet", "regtest"]);
     run(arguments!["replay", "--trie-engine", "memory", "--chain", place.file, "--datadir", data, place.blocks])
         .assert_failure(2, &["memory"]);
     let foreign = place.path("foreign");
     std::fs::create_dir(&foreign).unwrap();
     std::fs::write(foreign.join("holiday.jpg"), "x").unwrap();
-    run(arguments!["import", "--chain", place.file, "--datadir", foreign, place.blocks]).assert_failure(1, &["not a data directory", "foreign"]);
+    run(arguments!["import", "--chain", place.file, "--datadir", foreign, place.blocks])
+        .assert_failure(1, &["not a data directory", "foreign"]);
     assert_eq!(std::fs::read_dir(&foreign).unwrap().count(), 1);
     run(arguments!["db", "info", "--datadir", place.path("absent")]).assert_failure(1, &["does not exist", "absent"]);
     // Nothing of it did any harm.
@@ -220,7 +237,8 @@ impl SmallDisk {
     fn new(path: PathBuf, megabytes: u32) -> Option<Self> {
         std::fs::create_dir(&path).unwrap();
         let size = format!("size={megabytes}m");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&path).stderr(Stdio::null()).status();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&path).stderr(Stdio::null()).status();
         if mounted.is_ok_and(|status| status.success()) {
             return Some(Self(path));
         }
@@ -276,7 +294,9 @@ fn wrong_usage_exits_2() {
     }
     let failed = run(arguments!["replay", "--trie-engine", "leveldb", "x"]);
     assert!(failed.stderr.contains("rocksdb") && failed.stderr.contains("memory"), "{failed:?}");
-    for arguments in [arguments!["--help"].to_vec(), arguments!["--version"].to_vec(), arguments!["replay", "--help"].to_vec()] {
+    for arguments in
+        [arguments!["--help"].to_vec(), arguments!["--version"].to_vec(), arguments!["replay", "--help"].to_vec()]
+    {
         run(arguments).assert_ok();
     }
 }

@@ -55,11 +55,24 @@ fn keys(value: &Value) -> Vec<&str> {
 fn replay_reports_as_documented() {
     let Some(chain) = chain("uncles") else { return };
     for engine in ["rocksdb", "memory"] {
-        let done = run(arguments!["replay", "--json", "--trie-engine", engine, "--chain", chain.file, chain.blocks]).assert_ok();
+        let done = run(arguments!["replay", "--json", "--trie-engine", engine, "--chain", chain.file, chain.blocks])
+            .assert_ok();
         assert_eq!(done.stdout.lines().count(), 1, "{done:?}");
         let report = done.json();
         let mut expected = vec![
-            "ok", "blocks", "known", "transactions", "gas", "head", "seconds", "blocksPerSecond", "mgasPerSecond", "phases", "engine", "executor", "workers",
+            "ok",
+            "blocks",
+            "known",
+            "transactions",
+            "gas",
+            "head",
+            "seconds",
+            "blocksPerSecond",
+            "mgasPerSecond",
+            "phases",
+            "engine",
+            "executor",
+            "workers",
         ];
         expected.sort_unstable();
         assert_eq!(keys(&report), expected);
@@ -118,7 +131,10 @@ fn an_import_is_kept_continued_exported_and_checked() {
     let exported = run(arguments!["export", "--datadir", datadir, "--from", "1", "--to", to]).assert_ok();
     assert!(exported.stdout.lines().eq(chain.lines.iter()), "the export is not the file");
     let output = place.path().join("out.csv");
-    let report = run(arguments!["export", "--json", "--datadir", datadir, "--from", "3", "--to", "5", "--output", output]).assert_ok().json();
+    let report =
+        run(arguments!["export", "--json", "--datadir", datadir, "--from", "3", "--to", "5", "--output", output])
+            .assert_ok()
+            .json();
     assert_eq!(report["blocks"].as_u64(), Some(3));
     assert_eq!(std::fs::read_to_string(&output).unwrap().lines().collect::<Vec<_>>(), &chain.lines[2..5]);
 
@@ -151,7 +167,19 @@ fn a_range_of_blocks_can_be_taken() {
     let Some(chain) = chain("lowgas") else { return };
     let place = TempDir::new().unwrap();
     let range = |from: &str, to: &str| {
-        run(arguments!["replay", "--json", "--chain", chain.file, "--datadir", place.path(), "--from", from, "--to", to, chain.blocks])
+        run(arguments![
+            "replay",
+            "--json",
+            "--chain",
+            chain.file,
+            "--datadir",
+            place.path(),
+            "--from",
+            from,
+            "--to",
+            to,
+            chain.blocks
+        ])
     };
     assert_eq!(range("1", "20").assert_ok().json()["head"]["number"].as_u64(), Some(20));
     let report = range("11", "30").assert_ok().json();

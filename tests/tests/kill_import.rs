@@ -23,7 +23,10 @@ struct Random(u64);
 
 impl Random {
     fn new() -> Self {
-        let seed = std::env::var("RHIZOME_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(|| u64::from(std::process::id()));
+        let seed = std::env::var("RHIZOME_SEED")
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_else(|| u64::from(std::process::id()));
         println!("RHIZOME_SEED={seed}");
         Self(seed | 1)
     }
@@ -63,13 +66,17 @@ fn bl_01_kills_lose_nothing_but_the_tail() {
     let mut datadir = place.path().join("killed-0");
     let (mut lowest, mut ended) = (0, 0);
     for round in 0..rounds() {
-        let mut child = command().args(arguments(&datadir)).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            command().args(arguments(&datadir)).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_micros(random.below(whole * 2 / 3)));
         let early = child.try_wait().unwrap();
         child.kill().unwrap();
         let left = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&left.stderr);
-        assert!(!said.contains("error") && !said.contains("panicked") && !said.contains("warning"), "round {round}: {said}");
+        assert!(
+            !said.contains("error") && !said.contains("panicked") && !said.contains("warning"),
+            "round {round}: {said}"
+        );
         // The restart: no tool, no repair, never behind what was there before.
         if datadir.join("FORMAT").exists() {
             let info = run(arguments!["db", "info", "--json", "--chain", chain, "--datadir", datadir]).assert_ok();
@@ -115,7 +122,9 @@ fn bl_29_kills_of_a_rewind_end_where_it_wants_to_go() {
         std::thread::sleep(Duration::from_micros(random.below(60_000)));
         child.kill().unwrap();
         child.wait().unwrap();
-        let head = run(arguments!["db", "info", "--json", "--datadir", datadir]).assert_ok().json()["head"]["number"].as_u64().unwrap();
+        let head = run(arguments!["db", "info", "--json", "--datadir", datadir]).assert_ok().json()["head"]["number"]
+            .as_u64()
+            .unwrap();
         run(arguments!["db", "check", "--datadir", datadir]).assert_ok();
         if head == 3 {
             run(arguments!["import", "--chain", chain, "--datadir", datadir, blocks]).assert_ok();

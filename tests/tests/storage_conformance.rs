@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use rhizome_primitives::{B256, Bytes, keccak256};
-use rhizome_storage::{Column, KvStore, MemoryKv, PendingKv, PendingNodes, RocksKv, RocksMemory, RocksTrieStore, WriteBatch};
+use rhizome_storage::{
+    Column, EngineOptions, EpochStore, FlatTrieStore, GcControl, KvStore, MemoryKv, PendingKv, PendingNodes, RocksKv,
+    RocksMemory, RocksTrieStore, TrieEngine, VerifyPolicy, WriteBatch,
+};
 use rhizome_trie::{MemoryTrieStore, TrieStore};
 use tempfile::TempDir;
 
@@ -27,11 +30,30 @@ fn node_engines() -> Vec<NodeEngine> {
             durable: true,
         },
         NodeEngine {
+            name: "flatdb",
+            open: |path| Arc::new(FlatTrieStore::open(path, VerifyPolicy::First).unwrap()),
+            durable: true,
+        },
+        NodeEngine {
+            name: "flatdb, every read verified",
+            open: |path| Arc::new(FlatTrieStore::open(path, VerifyPolicy::Always).unwrap()),
+            durable: true,
+        },
+        NodeEngine { name: "epochs of flatdb", open: |path| epochs(path, TrieEngine::FlatDb), durable: true },
+        NodeEngine { name: "epochs of rocksdb", open: |path| epochs(path, TrieEngine::RocksDb), durable: true },
+        NodeEngine {
             name: "pending over memory",
             open: |_| Arc::new(PendingNodes::new(Arc::new(MemoryTrieStore::new()))),
             durable: false,
         },
     ]
+}
+
+/// Epochs, one more at each opening, so that what an earlier one wrote is in an older epoch.
+fn epochs(path: &Path, engine: TrieEngine) -> Arc<dyn TrieStore> {
+    let store = EpochStore::open(path, engine, EngineOptions::default()).unwrap();
+    store.rotate(0, &GcControl::new()).unwrap();
+    Arc::new(store)
 }
 
 struct DataEngine {
@@ -48,7 +70,11 @@ fn data_engines() -> Vec<DataEngine> {
             open: |path| Arc::new(RocksKv::open(path, &RocksMemory::default()).unwrap()),
             durable: true,
         },
-        DataEngine { name: "pending over memory", open: |_| Arc::new(PendingKv::new(Arc::new(MemoryKv::new()))), durable: false },
+        DataEngine {
+            name: "pending over memory",
+            open: |_| Arc::new(PendingKv::new(Arc::new(MemoryKv::new()))),
+            durable: false,
+        },
     ]
 }
 
@@ -161,7 +187,9 @@ fn operation() -> impl Strategy<Value = (usize, Vec<u8>, Option<Vec<u8>>)> {
 fn check_range(store: &dyn KvStore, model: &Model, column: Column, from: &[u8], to: Option<&[u8]>, limit: usize) {
     let expected: Vec<(Vec<u8>, Bytes)> = model
         .iter()
-        .filter(|((other, key), _)| *other == column && key.as_slice() >= from && to.is_none_or(|to| key.as_slice() < to))
+        .filter(|((other, key), _)| {
+            *other == column && key.as_slice() >= from && to.is_none_or(|to| key.as_slice() < to)
+        })
         .map(|((_, key), value)| (key.clone(), Bytes::from(value.clone())))
         .take(limit)
         .collect();

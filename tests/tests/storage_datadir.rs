@@ -81,7 +81,10 @@ fn foreign_newer_and_other_directories_are_refused_untouched() {
     let mut rich = spec.clone();
     rich.constants.duration_limit += 1;
     assert!(matches!(open(ours.path(), &rich), Err(DatadirError::OtherChain { what: "rules fingerprint", .. })));
-    assert!(matches!(Datadir::open(&ours.path().join("absent"), &spec, GENESIS, None), Err(DatadirError::Absent { .. })));
+    assert!(matches!(
+        Datadir::open(&ours.path().join("absent"), &spec, GENESIS, None),
+        Err(DatadirError::Absent { .. })
+    ));
     // Every message is one line.
     for error in [open(foreign.path(), &spec).unwrap_err(), open(ours.path(), &rich).unwrap_err()] {
         assert!(!error.to_string().contains('\n'), "{error}");

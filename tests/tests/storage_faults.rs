@@ -154,7 +154,8 @@ fn a_failed_write_stops_everything_and_loses_nothing_confirmed() {
         let confirmed = chain.head().record;
         switch.store(true, Ordering::SeqCst);
         // The write is behind the execution: at the latest the flush tells.
-        let told = (10..14).map(|index| setting.offer(&chain, index).map(drop)).chain([chain.flush()]).find(Result::is_err);
+        let told =
+            (10..14).map(|index| setting.offer(&chain, index).map(drop)).chain([chain.flush()]).find(Result::is_err);
         assert!(matches!(told, Some(Err(ChainError::Storage(_)))), "{told:?}");
         assert!(matches!(setting.offer(&chain, 14), Err(ChainError::Storage(StorageError::Poisoned { .. }))));
         assert!(chain.flush().is_err());

@@ -44,7 +44,12 @@ fn offer(name: &str, chain: &TestChain, valid: &[BlockLine], mut cases: Vec<Valu
         tally.case(if same {
             Ok(())
         } else {
-            Err(format!("block {height}, {:?}: expected {} {}, got {outcome:?}", text(case, "name"), case["result"], case["failedRules"]))
+            Err(format!(
+                "block {height}, {:?}: expected {} {}, got {outcome:?}",
+                text(case, "name"),
+                case["result"],
+                case["failedRules"]
+            ))
         });
     }
     tally.finish();

@@ -46,10 +46,10 @@ impl<V: Clone> Recent<V> {
     fn put(&mut self, hash: B256, value: V) {
         if self.values.insert(hash, value).is_none() {
             self.order.push_back(hash);
-            if self.order.len() > self.capacity {
-                if let Some(oldest) = self.order.pop_front() {
-                    self.values.remove(&oldest);
-                }
+            if self.order.len() > self.capacity
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.values.remove(&oldest);
             }
         }
     }

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use rhizome_chainspec::ChainSpec;
 use rhizome_consensus::BlockValidator;
 use rhizome_executor::BlockExecutor;
-use rhizome_primitives::{AncestorProvider, Block, BlockHeader, B256, Bytes, Difficulty};
+use rhizome_primitives::{AncestorProvider, B256, Block, BlockHeader, Bytes, Difficulty};
 use rhizome_storage::{BlockRecord, StorageError, Stores, Writer};
 use rhizome_trie::Trie;
 
@@ -58,12 +58,8 @@ pub struct FlushPolicy {
 
 impl FlushPolicy {
     /// For many blocks in a row: a sync costs some milliseconds and a small table file costs compaction.
-    pub const BULK: Self = Self {
-        bytes: 32 << 20,
-        blocks: 4096,
-        interval: Duration::from_millis(200),
-        longest: Duration::from_secs(5),
-    };
+    pub const BULK: Self =
+        Self { bytes: 16 << 20, blocks: 4096, interval: Duration::from_millis(200), longest: Duration::from_secs(5) };
     /// After every block.
     pub const EACH_BLOCK: Self = Self { bytes: 0, blocks: 0, interval: Duration::ZERO, longest: Duration::ZERO };
 
@@ -92,6 +88,11 @@ pub enum ImportOutcome {
     Exists,
     /// Its parent is not known.
     NoParent,
+    /// Its parent is known and so old that its state was given up.
+    ParentCollected {
+        /// The states of blocks from this height on are kept.
+        complete_from: u64,
+    },
     /// It breaks a rule.
     Invalid(Box<InvalidBlock>),
 }
@@ -189,6 +190,12 @@ impl Chain {
     /// # Errors
     /// When the store fails or the state is no longer kept.
     pub fn state(&self, record: &BlockRecord) -> Result<Trie> {
+        let kept = self.stores.complete_from();
+        if record.number < kept {
+            let what =
+                format!("the state of block {} was collected; the states from block {kept} on are kept", record.number);
+            return Err(StorageError::Refused(what).into());
+        }
         Ok(Trie::open(record.state_root, self.stores.nodes())?)
     }
 
@@ -288,6 +295,16 @@ impl Chain {
     /// The difficulty that decides between branches, as block files write it.
     pub fn total_difficulty(record: &BlockRecord) -> Difficulty {
         Difficulty(record.total_difficulty)
+    }
+}
+
+/// A normal stop loses nothing (BL-56). Who wants to hear of a failure calls [`Chain::flush`] before.
+impl Drop for Chain {
+    fn drop(&mut self) {
+        let pending = self.importing.get_mut().unflushed_blocks > 0;
+        if pending && let Err(error) = self.flush() {
+            tracing::error!("the last blocks could not be written: {error}");
+        }
     }
 }
 

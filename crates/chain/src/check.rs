@@ -44,7 +44,10 @@ impl Chain {
                 if main {
                     summary.blocks += 1;
                     if below.is_some_and(|below| below != block.header.parent_hash) {
-                        return Err(damaged(format!("block {number} of the main chain is no child of block {}", number - 1)));
+                        return Err(damaged(format!(
+                            "block {number} of the main chain is no child of block {}",
+                            number - 1
+                        )));
                     }
                 } else {
                     summary.side_blocks += 1;

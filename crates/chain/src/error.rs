@@ -42,7 +42,9 @@ pub enum ChainError {
         tx: B256,
     },
     /// An invariant of our own is broken while a block is looked at.
-    #[error("internal fault at block {number} ({hash}): {what}. This says nothing about the block; please report it with the output of `rhizome db info`, the block's line from `rhizome export`, and this message")]
+    #[error(
+        "internal fault at block {number} ({hash}): {what}. This says nothing about the block; please report it with the output of `rhizome db info`, the block's line from `rhizome export`, and this message"
+    )]
     Internal {
         /// The block.
         number: u64,

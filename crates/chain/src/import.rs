@@ -31,6 +31,10 @@ impl Chain {
         }
         let parent_hash = block.header.parent_hash;
         let Some(parent) = self.stores.blocks().record(&parent_hash)? else { return Ok(ImportOutcome::NoParent) };
+        // The parent's state stays whole until this block's is written, whatever is collected meanwhile.
+        let Some(_pin) = self.stores.pin(&parent) else {
+            return Ok(ImportOutcome::ParentCollected { complete_from: self.stores.complete_from() });
+        };
         let parent_header = self.ancestors.header(&parent_hash)?.ok_or_else(|| missing_header(&parent_hash))?;
         let judged = self.validate(&block, &parent_header, sound).and_then(|()| {
             let block = RecoveredBlock { block, senders: senders.map_err(Failure::Invalid)? };
@@ -59,7 +63,12 @@ impl Chain {
             .map_err(Failure::consensus)
     }
 
-    fn execute(&self, importing: &mut Importing, block: &RecoveredBlock, parent: &BlockRecord) -> Result<Executed, Failure> {
+    fn execute(
+        &self,
+        importing: &mut Importing,
+        block: &RecoveredBlock,
+        parent: &BlockRecord,
+    ) -> Result<Executed, Failure> {
         let state = importing.tries.open(&parent.hash, parent.state_root, self.stores.nodes())?;
         let first = self.execute_on(block, &state);
         let Err(Failure::Invalid(verdict)) = first else { return first };
@@ -91,7 +100,12 @@ impl Chain {
         self.phases.time(Phase::Commit, || self.commit(header, outcome, parent_state))
     }
 
-    fn commit(&self, header: &BlockHeader, outcome: ExecutionOutcome, parent_state: &Trie) -> Result<Executed, Failure> {
+    fn commit(
+        &self,
+        header: &BlockHeader,
+        outcome: ExecutionOutcome,
+        parent_state: &Trie,
+    ) -> Result<Executed, Failure> {
         let trie = self
             .executor
             .commit(header, &outcome, parent_state)
@@ -102,7 +116,13 @@ impl Chain {
     }
 
     /// Puts a valid block into the store and chooses the head.
-    fn keep(&self, importing: &mut Importing, block: Block, parent: &BlockRecord, executed: Executed) -> Result<ImportOutcome> {
+    fn keep(
+        &self,
+        importing: &mut Importing,
+        block: Block,
+        parent: &BlockRecord,
+        executed: Executed,
+    ) -> Result<ImportOutcome> {
         let hash = block.hash();
         let record = BlockRecord {
             number: block.number(),

@@ -22,7 +22,8 @@ pub enum Phase {
 
 impl Phase {
     /// Every phase, in order.
-    pub const ALL: [Self; 6] = [Self::Decode, Self::Recover, Self::Validate, Self::Execute, Self::Commit, Self::Persist];
+    pub const ALL: [Self; 6] =
+        [Self::Decode, Self::Recover, Self::Validate, Self::Execute, Self::Commit, Self::Persist];
 
     /// The name in reports.
     pub const fn name(self) -> &'static str {

@@ -78,7 +78,7 @@ pub enum StreamError<E, S> {
     /// The caller stopped.
     Stopped(S),
     /// This node is in trouble, at the block with this summary where it is about one.
-    Chain(ChainError, Option<BlockSummary>),
+    Chain(Box<ChainError>, Option<BlockSummary>),
 }
 
 /// A block as it leaves the feeder.
@@ -88,7 +88,7 @@ struct Ready<T> {
 }
 
 enum Prepared {
-    New(PreparedBlock),
+    New(Box<PreparedBlock>),
     Known(BlockSummary),
     Broken(NotABlock),
 }
@@ -112,18 +112,18 @@ impl Chain {
             .thread_name(|index| format!("recover-{index}"))
             .build()
             .map_err(|error| self.no_threads(&error.to_string()))
-            .map_err(|error| StreamError::Chain(error, None))?;
+            .map_err(|error| StreamError::Chain(Box::new(error), None))?;
         let streamed = std::thread::scope(|scope| {
             let (batches, ready) = bounded::<Batch<T, E>>(QUEUE);
             let feeder = std::thread::Builder::new()
                 .name("feeder".into())
                 .spawn_scoped(scope, || self.feed(source, &pool, batches));
             if let Err(error) = feeder {
-                return Err(StreamError::Chain(self.no_threads(&error.to_string()), None));
+                return Err(StreamError::Chain(Box::new(self.no_threads(&error.to_string())), None));
             }
             self.consume(ready, &mut each)
         });
-        let flushed = self.flush().map_err(|error| StreamError::Chain(error, None));
+        let flushed = self.flush().map_err(|error| StreamError::Chain(Box::new(error), None));
         streamed.and(flushed)
     }
 
@@ -205,8 +205,8 @@ impl Chain {
                     Err(error) => Prepared::Broken(error),
                     Ok(block) if known => Prepared::Known(BlockSummary::of(&block)),
                     Ok(block) => match judged.next() {
-                        Some((senders, sound)) => Prepared::New(PreparedBlock { block, senders, sound }),
-                        None => Prepared::New(self.prepare(block)),
+                        Some((senders, sound)) => Prepared::New(Box::new(PreparedBlock { block, senders, sound })),
+                        None => Prepared::New(Box::new(self.prepare(block))),
                     },
                 };
                 Ready { tag, block }
@@ -228,8 +228,9 @@ impl Chain {
                     }
                     Prepared::New(prepared) => {
                         let summary = BlockSummary::of(prepared.block());
-                        let outcome =
-                            self.import(prepared).map_err(|error| StreamError::Chain(error, Some(summary)))?;
+                        let outcome = self
+                            .import(*prepared)
+                            .map_err(|error| StreamError::Chain(Box::new(error), Some(summary)))?;
                         Imported { tag, block: Ok(summary), outcome: Some(outcome) }
                     }
                 };

@@ -116,7 +116,8 @@ impl BlockStore {
     /// When the engine fails or the list is damaged.
     pub fn receipts(&self, hash: &B256) -> Result<Option<Vec<Bytes>>> {
         let Some(list) = self.kv.get(Column::Receipts, hash.as_slice())? else { return Ok(None) };
-        let items = record::split_list(&list).ok_or_else(|| StorageError::corrupt(format!("receipts of block {hash}")))?;
+        let items =
+            record::split_list(&list).ok_or_else(|| StorageError::corrupt(format!("receipts of block {hash}")))?;
         Ok(Some(items.into_iter().map(|item| list.slice_ref(item)).collect()))
     }
 
@@ -141,7 +142,8 @@ impl BlockStore {
             .map(|(key, _)| {
                 let hash = hash_of(key.get(8..).unwrap_or_default(), "height entry")?;
                 let record = self.record(&hash)?;
-                let record = record.ok_or_else(|| StorageError::corrupt(format!("block {hash} is indexed and has no record")))?;
+                let record = record
+                    .ok_or_else(|| StorageError::corrupt(format!("block {hash} is indexed and has no record")))?;
                 Ok(HeightEntry { record, main: main == Some(hash) })
             })
             .collect()
@@ -153,7 +155,8 @@ impl BlockStore {
     /// When the engine fails or an entry is damaged.
     pub fn transaction_places(&self, transaction: &B256) -> Result<Vec<TransactionPlace>> {
         let prefix = transaction.as_slice();
-        let found = self.kv.range(Column::Transactions, prefix, record::end_of_prefix(prefix).as_deref(), usize::MAX)?;
+        let found =
+            self.kv.range(Column::Transactions, prefix, record::end_of_prefix(prefix).as_deref(), usize::MAX)?;
         found
             .iter()
             .map(|(key, value)| {
@@ -170,10 +173,11 @@ impl BlockStore {
     /// When the engine fails or an entry is damaged.
     pub fn transaction(&self, transaction: &B256) -> Result<Option<TransactionPlace>> {
         for place in self.transaction_places(transaction)? {
-            if let Some(record) = self.record(&place.block)? {
-                if self.canonical_hash(record.number)? == Some(place.block) {
-                    return Ok(Some(place));
-                }
+            let record = self.record(&place.block)?;
+            if let Some(record) = record
+                && self.canonical_hash(record.number)? == Some(place.block)
+            {
+                return Ok(Some(place));
             }
         }
         Ok(None)
@@ -242,7 +246,10 @@ impl BlockStore {
     }
 
     /// The highest height that has a block, when it is at or above `from`.
-    pub(crate) fn highest(&self, from: u64) -> Result<Option<u64>> {
+    ///
+    /// # Errors
+    /// When the engine fails.
+    pub fn highest(&self, from: u64) -> Result<Option<u64>> {
         let mut next = from;
         let mut highest = None;
         loop {
@@ -264,13 +271,16 @@ impl BlockStore {
             Err(fault) => return Err(fault),
         };
         let block = Block::decode(&encoded, rules).ok();
-        Ok(block.map_or_else(Vec::new, |block| block.transactions.iter().map(|transaction| transaction.hash()).collect()))
+        Ok(block
+            .map_or_else(Vec::new, |block| block.transactions.iter().map(|transaction| transaction.hash()).collect()))
     }
 
     /// Adds the removal of every block of a height to a batch.
     pub(crate) fn remove_height(&self, batch: &mut WriteBatch, number: u64, rules: &dyn HeaderRules) -> Result<()> {
         let prefix = number.to_be_bytes();
-        for (key, _) in self.kv.range(Column::Heights, &prefix, record::end_of_prefix(&prefix).as_deref(), usize::MAX)? {
+        for (key, _) in
+            self.kv.range(Column::Heights, &prefix, record::end_of_prefix(&prefix).as_deref(), usize::MAX)?
+        {
             let hash = hash_of(key.get(8..).unwrap_or_default(), "height entry")?;
             for transaction in self.transactions_of(&hash, rules)? {
                 batch.delete(Column::Transactions, record::transaction_key(&transaction, &hash));

@@ -68,6 +68,9 @@ impl Stores {
                 return Ok(Some(format!("block {number} ({hash}) has no {part}")));
             }
         }
+        if *number < self.complete_from() {
+            return Ok(Some(format!("the state of block {number} was collected")));
+        }
         if !self.has_state(state_root)? {
             return Ok(Some(format!("the state {state_root} of block {number} is missing")));
         }

@@ -10,8 +10,13 @@
 //! that library do not appear in this crate's interface.
 
 mod blocks;
+mod convert;
+mod counters;
 mod datadir;
+mod engine;
+mod epochs;
 mod error;
+mod flat;
 mod invariants;
 mod kv;
 mod memory;
@@ -26,18 +31,22 @@ mod stores;
 mod writer;
 
 pub use blocks::{BLOOM_GROUP, BlockStore, ExecutedBlock, HeightEntry, TransactionPlace};
+pub use convert::{Conversion, convert};
 pub use datadir::{
     ChainDefinition, Datadir, DatadirError, FORMAT_FILE, FORMAT_VERSION, Format, LOCK_FILE, RulesChange, TrieEngine,
 };
+pub use engine::{EngineOptions, NodeEngine, Place, VerifyPolicy, Visit};
+pub use epochs::{Collector, EpochInfo, EpochStore, GcControl, GcOptions, GcPlan, GcReport, GcStep, GcSummary, Pin};
 pub use error::{Result, StorageError};
+pub use flat::{FlatTrieStore, Keccak};
 pub use invariants::StartState;
 pub use kv::{Column, Entry, KvStore, WriteBatch};
 pub use memory::MemoryKv;
-pub use open::{OpenOptions, Opened, RulesRewind};
+pub use open::{GcSettings, OpenOptions, Opened, RulesRewind};
 pub use pending::{PendingKv, PendingNodes};
 pub use record::BlockRecord;
 #[cfg(feature = "rocksdb")]
-pub use rocks::{RocksKv, RocksMemory, RocksTrieStore};
+pub use rocks::{RocksCache, RocksKv, RocksMemory, RocksTrieStore};
 pub use segments::{
     Footprint, RecordingStore, Segment, SegmentHeader, SegmentInfo, SegmentMisses, SegmentRange, SegmentSet,
     SegmentStore, SegmentSummary, write_segment,

@@ -7,6 +7,8 @@ use rhizome_chainspec::ChainSpec;
 use rhizome_primitives::B256;
 
 use crate::datadir::{ChainDefinition, Datadir, DatadirError, RulesChange, TrieEngine};
+use crate::engine::{EngineOptions, VerifyPolicy};
+use crate::epochs::{EpochStore, GcControl, GcOptions};
 use crate::error::{Result, StorageError};
 use crate::invariants::StartState;
 use crate::stores::Stores;
@@ -26,6 +28,19 @@ pub struct OpenOptions<'a> {
     pub engine: Option<TrieEngine>,
     /// Whether an absent or empty directory is made.
     pub create: bool,
+    /// When FlatDB recomputes hashes.
+    pub verify: VerifyPolicy,
+    /// Whether and how old states are given up; `None` keeps every state that is there.
+    pub gc: Option<&'a GcSettings>,
+}
+
+/// How old states are given up.
+#[derive(Clone, Debug, Default)]
+pub struct GcSettings {
+    /// When.
+    pub options: GcOptions,
+    /// Watched and paced how.
+    pub control: GcControl,
 }
 
 /// An open directory and what had to be done to it.
@@ -56,13 +71,13 @@ impl Opened {
     /// # Errors
     /// [`StorageError::Datadir`] when it is not a directory for this chain, other errors when its data are damaged.
     pub fn open(options: OpenOptions<'_>) -> Result<Self> {
-        let OpenOptions { path, spec, definition, genesis, engine, create } = options;
+        let OpenOptions { path, spec, definition, genesis, engine, create, verify, gc } = options;
         let mut datadir = if create {
             Datadir::open_or_create(path, spec, genesis, definition, engine)?
         } else {
             Datadir::open(path, spec, genesis, engine)?
         };
-        let stores = open_engines(&datadir)?;
+        let stores = open_engines(&datadir, verify, gc)?;
         let state = stores.check_at_start(spec)?;
         let rules_rewind = apply_rules(&mut datadir, &stores, spec, definition)?;
         Ok(Self { stores, datadir, state, rules_rewind })
@@ -70,20 +85,18 @@ impl Opened {
 }
 
 #[cfg(feature = "rocksdb")]
-fn open_engines(datadir: &Datadir) -> Result<Stores> {
-    use crate::rocks::{RocksKv, RocksMemory, RocksTrieStore};
-    let memory = RocksMemory::default();
+fn open_engines(datadir: &Datadir, verify: VerifyPolicy, gc: Option<&GcSettings>) -> Result<Stores> {
+    use crate::rocks::RocksKv;
     let engine: TrieEngine = datadir.format().engine.parse().map_err(StorageError::Refused)?;
-    let nodes = match engine {
-        TrieEngine::RocksDb => Arc::new(RocksTrieStore::open(&datadir.trie_path(), &memory)?),
-        TrieEngine::Memory => return Err(StorageError::Refused("the memory engine keeps nothing in a data directory".into())),
-    };
-    Ok(Stores::new(nodes, Arc::new(RocksKv::open(&datadir.chain_path(), &memory)?)))
+    let options = EngineOptions::new(verify);
+    let data = Arc::new(RocksKv::open(&datadir.chain_path(), &options.memory)?);
+    let nodes = EpochStore::open(&datadir.trie_path(), engine, options)?;
+    Stores::over_epochs(nodes, data, gc.map(|gc| (gc.options, gc.control.clone())))
 }
 
 #[cfg(not(feature = "rocksdb"))]
-fn open_engines(_datadir: &Datadir) -> Result<Stores> {
-    Err(StorageError::Refused("this build has no engine for data directories".into()))
+fn open_engines(_datadir: &Datadir, _verify: VerifyPolicy, _gc: Option<&GcSettings>) -> Result<Stores> {
+    Err(StorageError::Refused("this build has no engine for block data in a directory".into()))
 }
 
 fn apply_rules(

@@ -18,8 +18,38 @@ use rhizome_trie::{StoreError, StoreStats, TrieStore};
 use crate::error::Result;
 use crate::kv::{Column, Entry, KvStore, WriteBatch};
 
-/// Trie nodes on their way to an engine.
-pub(crate) type NodeLayer = B256Map<Bytes>;
+/// Trie nodes on their way to an engine, in the order in which they came: what was written together is read together, and an
+/// engine that keeps the order profits.
+#[derive(Debug, Default)]
+pub(crate) struct NodeLayer {
+    nodes: Vec<(B256, Bytes)>,
+    places: B256Map<usize>,
+}
+
+impl NodeLayer {
+    fn with_capacity(nodes: usize) -> Self {
+        Self { nodes: Vec::with_capacity(nodes), places: B256Map::with_capacity_and_hasher(nodes, Default::default()) }
+    }
+
+    fn get(&self, hash: &B256) -> Option<&Bytes> {
+        self.places.get(hash).map(|place| &self.nodes[*place].1)
+    }
+
+    /// Adds a node, and tells whether it is new here.
+    fn insert(&mut self, hash: &B256, node: &Bytes) -> bool {
+        let place = self.nodes.len();
+        let new = *self.places.entry(*hash).or_insert(place) == place;
+        if new {
+            self.nodes.push((*hash, node.clone()));
+        }
+        new
+    }
+
+    /// The nodes in the order in which they came.
+    pub(crate) fn nodes(&self) -> &[(B256, Bytes)] {
+        &self.nodes
+    }
+}
 
 /// A [`TrieStore`] that keeps new nodes in memory until the writer takes them.
 #[derive(Debug)]
@@ -62,7 +92,7 @@ impl PendingNodes {
         let mut layers = self.layers.write();
         debug_assert!(layers.sealed.is_none(), "one layer is sealed at a time");
         // The next layer will be about as large; growing it step by step would move every entry several times.
-        let next = NodeLayer::with_capacity_and_hasher(layers.open.len(), Default::default());
+        let next = NodeLayer::with_capacity(layers.open.nodes.len());
         let sealed = Arc::new(std::mem::replace(&mut layers.open, next));
         layers.sealed = Some(Arc::clone(&sealed));
         self.open_bytes.store(0, Ordering::Relaxed);
@@ -108,11 +138,18 @@ impl TrieStore for PendingNodes {
         Ok(found)
     }
 
+    fn contains(&self, hash: &B256) -> Result<bool, StoreError> {
+        if self.layers.read().get(hash).is_some() {
+            return Ok(true);
+        }
+        self.engine.contains(hash)
+    }
+
     fn put_batch(&self, nodes: &[(B256, Bytes)]) -> Result<(), StoreError> {
         let mut layers = self.layers.write();
         let mut bytes = 0;
         for (hash, node) in nodes {
-            if layers.open.insert(*hash, node.clone()).is_none() {
+            if layers.open.insert(hash, node) {
                 bytes += node.len() as u64;
             }
         }
@@ -145,7 +182,9 @@ impl KvLayer {
     pub(crate) fn batch(&self) -> WriteBatch {
         let operations = Column::ALL
             .iter()
-            .flat_map(|&column| self.tables[column.index()].iter().map(move |(key, value)| (column, key.clone(), value.clone())))
+            .flat_map(|&column| {
+                self.tables[column.index()].iter().map(move |(key, value)| (column, key.clone(), value.clone()))
+            })
             .collect();
         WriteBatch { operations }
     }
@@ -210,7 +249,9 @@ impl KvStore for PendingKv {
         {
             let layers = self.layers.read();
             let open = layers.open.tables[column.index()].get(key);
-            if let Some(value) = open.or_else(|| layers.sealed.as_ref().and_then(|layer| layer.tables[column.index()].get(key))) {
+            if let Some(value) =
+                open.or_else(|| layers.sealed.as_ref().and_then(|layer| layer.tables[column.index()].get(key)))
+            {
                 return Ok(value.clone());
             }
         }
@@ -226,7 +267,9 @@ impl KvStore for PendingKv {
         let bounds = (Bound::Included(from), to.map_or(Bound::Unbounded, Bound::Excluded));
         let mut changes: BTreeMap<&[u8], &Option<Bytes>> = BTreeMap::new();
         for layer in layers.sealed.as_deref().into_iter().chain([&layers.open]) {
-            changes.extend(layer.tables[column.index()].range::<[u8], _>(bounds).map(|(key, value)| (key.as_slice(), value)));
+            changes.extend(
+                layer.tables[column.index()].range::<[u8], _>(bounds).map(|(key, value)| (key.as_slice(), value)),
+            );
         }
         // Every deletion can cost one entry of the engine's answer.
         let deleted = changes.values().filter(|value| value.is_none()).count();

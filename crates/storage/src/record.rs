@@ -28,8 +28,9 @@ impl BlockRecord {
     }
 
     pub(crate) fn decode(hash: B256, bytes: &[u8]) -> Result<Self> {
-        let bytes: &[u8; 72] =
-            bytes.try_into().map_err(|_| StorageError::corrupt(format!("record of block {hash} has {} bytes", bytes.len())))?;
+        let bytes: &[u8; 72] = bytes
+            .try_into()
+            .map_err(|_| StorageError::corrupt(format!("record of block {hash} has {} bytes", bytes.len())))?;
         let (number, rest) = bytes.split_at(8);
         let (root, difficulty) = rest.split_at(32);
         Ok(Self {

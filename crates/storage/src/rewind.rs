@@ -27,9 +27,18 @@ impl Stores {
         if to >= head.number {
             return Ok(head);
         }
-        let target = main_record(blocks, to)?.ok_or_else(|| StorageError::Refused(format!("there is no block {to} on the main chain")))?;
+        let target = main_record(blocks, to)?
+            .ok_or_else(|| StorageError::Refused(format!("there is no block {to} on the main chain")))?;
+        if to < self.complete_from() {
+            let from = self.complete_from();
+            let what = format!("the state of block {to} was collected; the states from block {from} on are kept");
+            return Err(StorageError::Refused(what));
+        }
         if !self.has_state(&target.state_root)? {
-            return Err(StorageError::Refused(format!("the state of block {to} ({}) is not in the store", target.hash)));
+            return Err(StorageError::Refused(format!(
+                "the state of block {to} ({}) is not in the store",
+                target.hash
+            )));
         }
         let mut top = blocks.highest(to.saturating_add(1))?.unwrap_or(head.number);
         while top > to {

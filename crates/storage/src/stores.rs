@@ -8,14 +8,16 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rhizome_primitives::{B256, Bytes};
+use rhizome_primitives::B256;
 use rhizome_trie::{MemoryTrieStore, TrieStore};
 
 use crate::blocks::BlockStore;
+use crate::epochs::{Collector, EpochStore, GcControl, GcOptions, GcSummary, Pin};
 use crate::error::{Result, StorageError};
 use crate::kv::KvStore;
 use crate::memory::MemoryKv;
 use crate::pending::{KvLayer, NodeLayer, PendingKv, PendingNodes};
+use crate::record::BlockRecord;
 
 /// Trie nodes and block data of one chain.
 #[derive(Debug)]
@@ -23,6 +25,10 @@ pub struct Stores {
     nodes: Arc<PendingNodes>,
     data: Arc<PendingKv>,
     blocks: BlockStore,
+    /// The epochs under the nodes, where they are kept in epochs.
+    epochs: Option<Arc<EpochStore>>,
+    /// Rotates and collects them, where that is on.
+    collector: Option<Collector>,
     /// The first failed write. After it nothing more is written: what is in memory may already rest on what was lost.
     poison: Mutex<Option<String>>,
 }
@@ -40,7 +46,21 @@ impl Stores {
     pub fn new(nodes: Arc<dyn TrieStore>, data: Arc<dyn KvStore>) -> Self {
         let data = Arc::new(PendingKv::new(data));
         let blocks = BlockStore::new(Arc::clone(&data) as Arc<dyn KvStore>);
-        Self { nodes: Arc::new(PendingNodes::new(nodes)), data, blocks, poison: Mutex::new(None) }
+        let nodes = Arc::new(PendingNodes::new(nodes));
+        Self { nodes, data, blocks, epochs: None, collector: None, poison: Mutex::new(None) }
+    }
+
+    /// Stores whose nodes are kept in epochs; with `gc` old states are given up.
+    ///
+    /// # Errors
+    /// When the options make no sense.
+    pub fn over_epochs(epochs: EpochStore, data: Arc<dyn KvStore>, gc: Option<(GcOptions, GcControl)>) -> Result<Self> {
+        let epochs = Arc::new(epochs);
+        let mut stores = Self::new(Arc::clone(&epochs) as Arc<dyn TrieStore>, data);
+        stores.collector =
+            gc.map(|(options, control)| Collector::new(Arc::clone(&epochs), options, control)).transpose()?;
+        stores.epochs = Some(epochs);
+        Ok(stores)
     }
 
     /// Stores that live in memory.
@@ -56,6 +76,39 @@ impl Stores {
     /// Blocks and indexes, with what is not durable yet.
     pub fn blocks(&self) -> &BlockStore {
         &self.blocks
+    }
+
+    /// The epochs, where nodes are kept in epochs.
+    pub fn epochs(&self) -> Option<&Arc<EpochStore>> {
+        self.epochs.as_ref()
+    }
+
+    /// States of blocks from this height on are whole. Older ones may lack nodes even where their root is there.
+    pub fn complete_from(&self) -> u64 {
+        self.epochs.as_ref().map_or(0, |epochs| epochs.complete_from())
+    }
+
+    /// Keeps the state of a block whole while the pin lives; none when it is not whole any more.
+    pub fn pin(&self, block: &BlockRecord) -> Option<Pin> {
+        match &self.epochs {
+            Some(epochs) => epochs.pin(block.number, block.state_root),
+            None => Some(Pin::needless(block.number, block.state_root)),
+        }
+    }
+
+    /// The blocks that are durable.
+    pub fn durable_blocks(&self) -> BlockStore {
+        BlockStore::new(Arc::clone(self.data.engine()))
+    }
+
+    /// Waits for a collection under way and runs those that are due; none where old states are not given up. To be called
+    /// while nothing is written.
+    ///
+    /// # Errors
+    /// When an engine fails.
+    pub fn settle(&self) -> Result<Option<GcSummary>> {
+        let Some(collector) = &self.collector else { return Ok(None) };
+        collector.settle(&self.durable_blocks(), &self.blocks).map(Some)
     }
 
     /// Bytes that wait in the open layer.
@@ -76,7 +129,10 @@ impl Stores {
     /// When an engine fails, and at every call after that.
     pub fn write(&self, sealed: Sealed) -> Result<()> {
         self.healthy()?;
-        let written = self.write_in_order(&sealed);
+        let written = self.write_in_order(&sealed).and_then(|()| match &self.collector {
+            Some(collector) => collector.after_write(&self.durable_blocks(), &self.blocks),
+            None => Ok(()),
+        });
         if let Err(error) = &written {
             self.poison.lock().get_or_insert_with(|| error.to_string());
             return written;
@@ -87,9 +143,8 @@ impl Stores {
     }
 
     fn write_in_order(&self, sealed: &Sealed) -> Result<()> {
-        if !sealed.nodes.is_empty() {
-            let nodes: Vec<(B256, Bytes)> = sealed.nodes.iter().map(|(hash, node)| (*hash, node.clone())).collect();
-            self.nodes.engine().put_batch(&nodes)?;
+        if !sealed.nodes.nodes().is_empty() {
+            self.nodes.engine().put_batch(sealed.nodes.nodes())?;
             self.nodes.engine().flush()?;
         }
         if !sealed.data.is_empty() {
@@ -128,6 +183,6 @@ impl Stores {
     /// # Errors
     /// When the engine fails.
     pub fn has_state(&self, root: &B256) -> Result<bool> {
-        Ok(*root == rhizome_primitives::EMPTY_TRIE_HASH || self.nodes.get(root)?.is_some())
+        Ok(*root == rhizome_primitives::EMPTY_TRIE_HASH || self.nodes.contains(root)?)
     }
 }

@@ -1,7 +1,7 @@
 //! The thread that makes sealed layers durable while the next blocks execute.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -67,12 +67,12 @@ impl Writer {
     /// # Errors
     /// When the write that ended meanwhile failed.
     pub fn is_busy(&mut self) -> Result<bool> {
-        if self.in_flight {
-            if let Ok((written, spent)) = self.done.try_recv() {
-                self.in_flight = false;
-                self.spent += spent;
-                written?;
-            }
+        if self.in_flight
+            && let Ok((written, spent)) = self.done.try_recv()
+        {
+            self.in_flight = false;
+            self.spent += spent;
+            written?;
         }
         Ok(self.in_flight)
     }

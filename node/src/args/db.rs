@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ChainArgs, DatadirArgs};
+use rhizome_storage::TrieEngine;
+
+use super::{ChainArgs, DatadirArgs, GcArgs};
 
 /// A data directory and its chain.
 #[derive(Args, Clone, Debug)]
@@ -45,6 +47,39 @@ pub struct ExportStateArgs {
     /// Write to a file instead of standard output
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// The chain.
+    #[command(flatten)]
+    pub chain: ChainArgs,
+    /// The directory.
+    #[command(flatten)]
+    pub datadir: DatadirArgs,
+}
+
+/// Arguments of convert.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Engines")]
+pub struct ConvertArgs {
+    /// The engine that the trie nodes go to: rocksdb or flatdb
+    #[arg(long, value_name = "ENGINE")]
+    pub to: TrieEngine,
+    /// The chain.
+    #[command(flatten)]
+    pub chain: ChainArgs,
+    /// The directory.
+    #[command(flatten)]
+    pub datadir: DatadirArgs,
+}
+
+/// Arguments of gc.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Old states")]
+pub struct GcCommandArgs {
+    /// Say what would be given up, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Old states.
+    #[command(flatten)]
+    pub gc: GcArgs,
     /// The chain.
     #[command(flatten)]
     pub chain: ChainArgs,

@@ -14,6 +14,6 @@ pub use chain::ChainArgs;
 pub use completions::CompletionsArgs;
 pub use config::ConfigArgs;
 pub use datadir::DatadirArgs;
-pub use db::{CheckArgs, ExportStateArgs, RewindArgs};
-pub use engine::{EngineArgs, ExecutorKind};
+pub use db::{CheckArgs, ConvertArgs, ExportStateArgs, GcCommandArgs, RewindArgs};
+pub use engine::{ByteSize, EngineArgs, ExecutorKind, FlatDbVerify, GcArgs, Switch};
 pub use export::ExportArgs;

@@ -28,10 +28,10 @@ pub(crate) fn import(args: BlockArgs, json: bool) -> Result<(), Failure> {
 
 fn run(args: BlockArgs, json: bool, keep: bool) -> Result<(), Failure> {
     let settings = Settings::resolve(&args.chain, &args.datadir, &args.engine)?;
-    if let (Some(from), Some(to)) = (args.range.from, args.range.to) {
-        if from > to {
-            return Err(Failure::usage(format!("--from {from} is above --to {to}")));
-        }
+    if let (Some(from), Some(to)) = (args.range.from, args.range.to)
+        && from > to
+    {
+        return Err(Failure::usage(format!("--from {from} is above --to {to}")));
     }
     let open = open(&settings, &settings.chain(keep)?, true)?;
     let executor = settings.executor.value.unwrap_or_default();
@@ -60,20 +60,18 @@ fn import_files(open: &OpenChain, args: BlockArgs, executor: ExecutorKind) -> Re
     let start = Instant::now();
     let files = BlockFiles::new(args.files.files, args.range, read);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let streamed = open.chain.import_stream(files, cores, |imported| {
-        match judge(&open.chain, imported, &mut counts) {
-            Ok((number, gas)) => {
-                progress.block(number, gas);
-                ControlFlow::Continue(())
-            }
-            Err(failure) => ControlFlow::Break(failure),
+    let streamed = open.chain.import_stream(files, cores, |imported| match judge(&open.chain, imported, &mut counts) {
+        Ok((number, gas)) => {
+            progress.block(number, gas);
+            ControlFlow::Continue(())
         }
+        Err(failure) => ControlFlow::Break(failure),
     });
     let seconds = start.elapsed().as_secs_f64();
     progress.finish();
     streamed.map_err(|error| match error {
         StreamError::Source(failure) | StreamError::Stopped(failure) => failure,
-        StreamError::Chain(error, at) => Failure::chain(error, at),
+        StreamError::Chain(error, at) => Failure::chain(*error, at),
     })?;
     let per_second = |count: f64| round(count / seconds.max(1e-9));
     Ok(ReplayReport {
@@ -114,6 +112,13 @@ fn judge(chain: &Chain, imported: Imported<Line>, counts: &mut Counts) -> Result
                 block.number,
                 block.hash,
                 chain.head().record.number
+            )));
+        }
+        Some(ImportOutcome::ParentCollected { complete_from }) => {
+            return Err(line.failure(format!(
+                "block {} ({}) branches off too deep: the state of its parent was collected; the states from block \
+                 {complete_from} on are kept",
+                block.number, block.hash
             )));
         }
         Some(ImportOutcome::Invalid(invalid)) => {

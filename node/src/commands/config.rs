@@ -44,7 +44,7 @@ pub(crate) fn show(args: &ConfigArgs, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     for SettingReport { key, value, origin } in &report.settings {
-        print_line(&format!("{key:<12} {:<24} # {origin}", value.as_deref().unwrap_or("-")));
+        print_line(&format!("{key:<13} {:<24} # {origin}", value.as_deref().unwrap_or("-")));
     }
     Ok(())
 }
@@ -63,8 +63,10 @@ pub(crate) fn check(args: &ConfigArgs, json: bool) -> Result<(), Failure> {
 fn report(args: &ConfigArgs) -> Result<ConfigReport, Failure> {
     let settings = Settings::resolve(&args.chain, &args.datadir, &args.engine)?;
     let chosen = settings.chain(false)?;
-    let Settings { chain, datadir, trie_engine, executor } = &settings;
-    let chain = Setting { value: Some(chain.value.clone().unwrap_or_else(|| chosen.spec.name.clone())), ..chain.clone() };
+    let Settings { chain, datadir, trie_engine, executor, flatdb_verify, gc, gc_epochs, gc_epoch_size, gc_depth } =
+        &settings;
+    let chain =
+        Setting { value: Some(chain.value.clone().unwrap_or_else(|| chosen.spec.name.clone())), ..chain.clone() };
     Ok(ConfigReport {
         ok: true,
         settings: vec![
@@ -72,6 +74,11 @@ fn report(args: &ConfigArgs) -> Result<ConfigReport, Failure> {
             line("datadir", datadir, |path| path.display().to_string()),
             line("trie-engine", trie_engine, ToString::to_string),
             line("executor", executor, |executor| executor.name().to_owned()),
+            line("flatdb-verify", flatdb_verify, |verify| verify.name().to_owned()),
+            line("gc", gc, |gc| gc.name().to_owned()),
+            line("gc-epochs", gc_epochs, ToString::to_string),
+            line("gc-epoch-size", gc_epoch_size, ToString::to_string),
+            line("gc-depth", gc_depth, ToString::to_string),
         ],
     })
 }

@@ -36,7 +36,12 @@ pub(crate) fn run(args: &CheckArgs, json: bool) -> Result<(), Failure> {
     } else {
         print_line(&format!(
             "sound: {} blocks of the main chain and {} others with {} transactions, and the {} nodes of the state of block {} ({})",
-            report.blocks, report.side_blocks, report.transactions, report.state_nodes, report.head.number, report.head.hash
+            report.blocks,
+            report.side_blocks,
+            report.transactions,
+            report.state_nodes,
+            report.head.number,
+            report.head.hash
         ));
     }
     Ok(())

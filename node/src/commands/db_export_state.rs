@@ -36,7 +36,10 @@ pub(crate) fn run(args: ExportStateArgs, json: bool) -> Result<(), Failure> {
     let blocks = open.chain.stores().blocks();
     let number = args.block;
     let missing = || {
-        Failure::input(format!("there is no block {number} on the main chain, the head is block {}", open.chain.head().record.number))
+        Failure::input(format!(
+            "there is no block {number} on the main chain, the head is block {}",
+            open.chain.head().record.number
+        ))
     };
     let hash = blocks.canonical_hash(number)?.ok_or_else(missing)?;
     let record = blocks.record(&hash)?.ok_or_else(missing)?;

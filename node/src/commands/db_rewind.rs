@@ -27,7 +27,10 @@ pub(crate) fn run(args: &RewindArgs, json: bool) -> Result<(), Failure> {
     if json {
         print_json(&report);
     } else {
-        print_line(&format!("the head is block {} ({}), {} below the one before", report.head.number, report.head.hash, report.removed));
+        print_line(&format!(
+            "the head is block {} ({}), {} below the one before",
+            report.head.number, report.head.hash, report.removed
+        ));
     }
     Ok(())
 }

@@ -4,7 +4,9 @@ mod blocks;
 mod completions;
 mod config;
 mod db_check;
+mod db_convert;
 mod db_export_state;
+mod db_gc;
 mod db_info;
 mod db_rewind;
 mod export;
@@ -23,6 +25,8 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Db(DbCommand::Check(args)) => db_check::run(&args, json),
         Command::Db(DbCommand::Info(args)) => db_info::run(&args, json),
         Command::Db(DbCommand::Rewind(args)) => db_rewind::run(&args, json),
+        Command::Db(DbCommand::Convert(args)) => db_convert::run(&args, json),
+        Command::Db(DbCommand::Gc(args)) => db_gc::run(&args, json),
         Command::Db(DbCommand::ExportState(args)) => db_export_state::run(args, json),
         Command::Config(ConfigCommand::Default) => config::default_file(json),
         Command::Config(ConfigCommand::Show(args)) => config::show(&args, json),

@@ -21,10 +21,16 @@ pub(crate) struct OpenChain {
 /// Opens the chain's data directory, or a place that is not kept where none was named.
 pub(crate) fn open(settings: &Settings, chosen: &ChosenChain, create: bool) -> Result<OpenChain, Failure> {
     let genesis = GenesisBlock::new(&chosen.spec)?;
+    let gc = settings.gc();
     let mut engine = settings.trie_engine.value;
     if engine == Some(TrieEngine::Memory) {
         if chosen.datadir.is_some() {
             return Err(Failure::usage("--trie-engine memory keeps nothing and cannot be used with a data directory"));
+        }
+        if gc.is_some() {
+            return Err(Failure::usage(
+                "--gc on needs an engine that keeps its nodes on disk, not --trie-engine memory",
+            ));
         }
         let chain = chain_over(Stores::memory(), chosen, &genesis)?;
         return Ok(OpenChain { chain, datadir: None, engine: TrieEngine::Memory, _temporary: None });
@@ -32,7 +38,7 @@ pub(crate) fn open(settings: &Settings, chosen: &ChosenChain, create: bool) -> R
     let temporary = match &chosen.datadir {
         Some(_) => None,
         None => {
-            engine = engine.or(Some(TrieEngine::default()));
+            engine = engine.or_else(|| Some(TrieEngine::default()));
             let made = tempfile::Builder::new().prefix("rhizome-replay-").tempdir();
             Some(made.map_err(|error| Failure::output(std::env::temp_dir().display(), &error))?)
         }
@@ -49,6 +55,8 @@ pub(crate) fn open(settings: &Settings, chosen: &ChosenChain, create: bool) -> R
         genesis: genesis.hash(),
         engine,
         create,
+        verify: settings.verify(),
+        gc: gc.as_ref(),
     })?;
     if let StartState::Rewound { head, from, reason } = &opened.state {
         eprintln!("warning: {reason}; went back from block {from} to block {}", head.number);

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use rhizome_chain::{Chain, ChainError, ChainOptions, GenesisBlock, ImportOutcome, Incoming, StreamError};
+use rhizome_chain::{Chain, ChainError, ChainOptions, FlushPolicy, GenesisBlock, ImportOutcome, Incoming, StreamError};
 use rhizome_chainspec::ChainSpec;
 use rhizome_primitives::{B256, Bytes};
-use rhizome_storage::{ChainDefinition, Datadir, OpenOptions, Opened, Stores};
+use rhizome_storage::{ChainDefinition, Datadir, GcSettings, OpenOptions, Opened, Stores, TrieEngine, VerifyPolicy};
 use rhizome_tests::chains::block_lines;
 use tempfile::TempDir;
 
@@ -22,6 +22,7 @@ pub struct TestChain {
 pub enum Engine {
     Memory,
     RocksDb,
+    FlatDb,
 }
 
 /// How a file was taken.
@@ -34,15 +35,24 @@ pub enum Fed {
 
 impl TestChain {
     pub fn open(chain_file: &Path, engine: Engine) -> Self {
+        Self::open_with(chain_file, engine, ChainOptions::default().flush, None)
+    }
+
+    /// A chain that gives up old states and makes every block durable by itself, so that epochs rotate at any block.
+    pub fn open_collecting(chain_file: &Path, engine: Engine, gc: &GcSettings) -> Self {
+        Self::open_with(chain_file, engine, FlushPolicy::EACH_BLOCK, Some(gc))
+    }
+
+    fn open_with(chain_file: &Path, engine: Engine, flush: FlushPolicy, gc: Option<&GcSettings>) -> Self {
         let spec = Arc::new(ChainSpec::from_file(chain_file).unwrap());
         let genesis = GenesisBlock::new(&spec).unwrap();
-        let options = ChainOptions::default();
+        let options = ChainOptions { flush, ..ChainOptions::default() };
         match engine {
             Engine::Memory => {
                 let chain = Chain::open(spec, &genesis, Stores::memory(), options).unwrap();
                 Self { chain, _datadir: None, _directory: None }
             }
-            Engine::RocksDb => {
+            Engine::RocksDb | Engine::FlatDb => {
                 let directory = TempDir::new().unwrap();
                 let definition = ChainDefinition::of(&chain_file.display().to_string(), &spec).unwrap();
                 let opened = Opened::open(OpenOptions {
@@ -50,8 +60,10 @@ impl TestChain {
                     spec: &spec,
                     definition: &definition,
                     genesis: genesis.hash(),
-                    engine: None,
+                    engine: Some(if engine == Engine::FlatDb { TrieEngine::FlatDb } else { TrieEngine::RocksDb }),
                     create: true,
+                    verify: VerifyPolicy::default(),
+                    gc,
                 })
                 .unwrap();
                 let chain = Chain::open(Arc::clone(&spec), &genesis, opened.stores, options).unwrap();
@@ -64,7 +76,10 @@ impl TestChain {
     pub fn feed(&self, blocks: &Path) -> Result<Fed, String> {
         let mut last = B256::ZERO;
         let source = block_lines(blocks).map(|line| {
-            Ok::<_, String>(Incoming { encoded: Bytes::from(line.rlp), tag: (line.number, line.hash, line.total_difficulty) })
+            Ok::<_, String>(Incoming {
+                encoded: Bytes::from(line.rlp),
+                tag: (line.number, line.hash, line.total_difficulty),
+            })
         });
         let streamed = self.chain.import_stream(source, 2, |imported| {
             let (number, hash, difficulty) = imported.tag;
@@ -77,7 +92,9 @@ impl TestChain {
                     let record = self.chain.stores().blocks().record(&hash).unwrap().unwrap();
                     let total = rhizome_primitives::hex::encode(&*Chain::total_difficulty(&record).to_signed_bytes());
                     if total != difficulty {
-                        return ControlFlow::Break(format!("block {number}: total difficulty {difficulty}, got {total}"));
+                        return ControlFlow::Break(format!(
+                            "block {number}: total difficulty {difficulty}, got {total}"
+                        ));
                     }
                     ControlFlow::Continue(())
                 }
@@ -86,7 +103,9 @@ impl TestChain {
         });
         match streamed {
             Ok(()) => Ok(Fed::Whole { last }),
-            Err(StreamError::Chain(error @ ChainError::NotBuilt { .. }, _)) => Ok(Fed::NotBuilt(error.to_string())),
+            Err(StreamError::Chain(error, _)) if matches!(*error, ChainError::NotBuilt { .. }) => {
+                Ok(Fed::NotBuilt(error.to_string()))
+            }
             Err(StreamError::Source(error) | StreamError::Stopped(error)) => Err(error),
             Err(StreamError::Chain(error, at)) => Err(format!("{error} at {at:?}")),
         }

@@ -61,7 +61,9 @@ impl Run {
 
 pub fn command() -> Command {
     let mut command = Command::new(binary());
-    for variable in ["RHIZOME_CHAIN", "RHIZOME_DATADIR", "RHIZOME_CONFIG", "RHIZOME_TRIE_ENGINE", "RHIZOME_EXECUTOR", "RUST_LOG"] {
+    for variable in
+        ["RHIZOME_CHAIN", "RHIZOME_DATADIR", "RHIZOME_CONFIG", "RHIZOME_TRIE_ENGINE", "RHIZOME_EXECUTOR", "RUST_LOG"]
+    {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null());

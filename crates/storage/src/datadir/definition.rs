@@ -37,13 +37,17 @@ impl ChainDefinition {
             return Ok(Self::Network);
         }
         let path = Path::new(chain);
-        let read = |path: &Path| std::fs::read_to_string(path).map_err(|source| DatadirError::Io { path: path.to_owned(), source });
+        let read = |path: &Path| {
+            std::fs::read_to_string(path).map_err(|source| DatadirError::Io { path: path.to_owned(), source })
+        };
         let text = read(path)?;
         let Ok(Value::Object(mut members)) = serde_json::from_str::<Value>(&text) else {
             return Ok(Self::File { chain: text, genesis: None });
         };
-        let Some(Value::String(name)) = members.get("genesis") else { return Ok(Self::File { chain: text, genesis: None }) };
-        let genesis = read(&path.parent().unwrap_or(Path::new(".")).join(name))?;
+        let Some(Value::String(name)) = members.get("genesis") else {
+            return Ok(Self::File { chain: text, genesis: None });
+        };
+        let genesis = read(&path.parent().unwrap_or_else(|| Path::new(".")).join(name))?;
         members.insert("genesis".to_owned(), Value::String(GENESIS_FILE.to_owned()));
         Ok(Self::File { chain: Value::Object(members).to_string(), genesis: Some(genesis) })
     }
@@ -58,7 +62,9 @@ impl ChainDefinition {
             return Ok((Self::Network, ChainSpec::by_name_or_file(network)?));
         }
         let spec = ChainSpec::from_file(&path)?;
-        let read = |path: &Path| std::fs::read_to_string(path).map_err(|source| ChainSpecError::Read { path: path.to_owned(), source });
+        let read = |path: &Path| {
+            std::fs::read_to_string(path).map_err(|source| ChainSpecError::Read { path: path.to_owned(), source })
+        };
         let genesis = directory.join(GENESIS_FILE);
         let genesis = genesis.exists().then(|| read(&genesis)).transpose()?;
         Ok((Self::File { chain: read(&path)?, genesis }, spec))

@@ -11,8 +11,10 @@ pub enum TrieEngine {
     #[cfg_attr(feature = "rocksdb", default)]
     #[cfg(feature = "rocksdb")]
     RocksDb,
-    /// The process's memory; nothing is kept.
+    /// FlatDB.
     #[cfg_attr(not(feature = "rocksdb"), default)]
+    FlatDb,
+    /// The process's memory; nothing is kept.
     Memory,
 }
 
@@ -21,6 +23,7 @@ impl TrieEngine {
     pub const ALL: &'static [Self] = &[
         #[cfg(feature = "rocksdb")]
         Self::RocksDb,
+        Self::FlatDb,
         Self::Memory,
     ];
 
@@ -29,6 +32,7 @@ impl TrieEngine {
         match self {
             #[cfg(feature = "rocksdb")]
             Self::RocksDb => "rocksdb",
+            Self::FlatDb => "flatdb",
             Self::Memory => "memory",
         }
     }

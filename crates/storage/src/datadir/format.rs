@@ -80,7 +80,8 @@ impl Format {
         };
         // The version first: a newer form may have other members.
         let value: Value = serde_json::from_slice(&text).map_err(|_| foreign("its FORMAT file is not ours"))?;
-        let version = value.get("rhizome").and_then(Value::as_u64).ok_or_else(|| foreign("its FORMAT file is not ours"))?;
+        let version =
+            value.get("rhizome").and_then(Value::as_u64).ok_or_else(|| foreign("its FORMAT file is not ours"))?;
         if version > FORMAT_VERSION {
             return Err(DatadirError::Newer { path: directory.to_owned(), got: version, known: FORMAT_VERSION });
         }
@@ -96,12 +97,30 @@ impl Format {
     }
 
     pub(super) fn check_chain(&self, directory: &Path, spec: &ChainSpec, genesis: B256) -> Result<(), DatadirError> {
-        let other = |what, expected: String, got: String| DatadirError::OtherChain { path: directory.to_owned(), what, expected, got };
+        let other = |what, expected: String, got: String| DatadirError::OtherChain {
+            path: directory.to_owned(),
+            what,
+            expected,
+            got,
+        };
         if self.network != spec.network.name() {
             return Err(other("network", spec.network.name().to_owned(), self.network.clone()));
         }
         if self.genesis != genesis {
             return Err(other("genesis block", genesis.to_string(), self.genesis.to_string()));
+        }
+        Ok(())
+    }
+
+    /// Takes over the engine that the trie's own list names: a conversion changes the list first, and may have been stopped
+    /// before it changed this file.
+    pub(super) fn follow_conversion(&mut self, directory: &Path) -> Result<(), DatadirError> {
+        let trie = directory.join(super::TRIE);
+        // A damaged list is told when the trie is opened.
+        let Ok(Some(engine)) = crate::epochs::EpochStore::engine_of(&trie) else { return Ok(()) };
+        if engine.name() != self.engine {
+            self.engine = engine.name().to_owned();
+            self.write(directory)?;
         }
         Ok(())
     }

@@ -25,6 +25,9 @@ pub const FORMAT_FILE: &str = "FORMAT";
 /// The name of the file that the using process holds locked.
 pub const LOCK_FILE: &str = "LOCK";
 
+/// The directory of trie nodes.
+const TRIE: &str = "trie";
+
 /// Why a directory is not opened. Each is one line that says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -151,12 +154,18 @@ impl Datadir {
     ///
     /// # Errors
     /// [`DatadirError`]; nothing is changed then.
-    pub fn open(path: &Path, spec: &ChainSpec, genesis: B256, engine: Option<TrieEngine>) -> Result<Self, DatadirError> {
+    pub fn open(
+        path: &Path,
+        spec: &ChainSpec,
+        genesis: B256,
+        engine: Option<TrieEngine>,
+    ) -> Result<Self, DatadirError> {
         // The check before the lock keeps a foreign directory free of our LOCK file.
         Self::read_format(path)?;
         let lock = Lock::take(path)?;
-        let format = Self::read_format(path)?;
+        let mut format = Self::read_format(path)?;
         format.check_chain(path, spec, genesis)?;
+        format.follow_conversion(path)?;
         format.check_engine(path, engine)?;
         let change = format.rules_change(path, spec)?;
         Ok(Self { path: path.to_owned(), format, change, _lock: lock })
@@ -193,7 +202,10 @@ impl Datadir {
         for entry in entries {
             let name = entry.map_err(fault)?.file_name();
             let name = name.to_string_lossy();
-            let leftover = name == LOCK_FILE || name == "lost+found" || name.ends_with(".tmp") || ChainDefinition::FILES.contains(&&*name);
+            let leftover = name == LOCK_FILE
+                || name == "lost+found"
+                || name.ends_with(".tmp")
+                || ChainDefinition::FILES.contains(&&*name);
             if !leftover {
                 return Ok(false);
             }
@@ -236,9 +248,15 @@ impl Datadir {
         Ok(())
     }
 
+    /// Records that the trie is in another engine now.
+    pub(crate) fn set_engine(&mut self, engine: TrieEngine) -> Result<(), DatadirError> {
+        self.format.engine = engine.name().to_owned();
+        self.format.write(&self.path)
+    }
+
     /// Where the trie engine keeps its files.
     pub fn trie_path(&self) -> PathBuf {
-        self.path.join("trie")
+        self.path.join(TRIE)
     }
 
     /// Where block data are.
@@ -262,7 +280,7 @@ impl Datadir {
 }
 
 /// Replaces a file so that after a crash it is either the old or the new one.
-fn replace_file(path: &Path, content: &[u8]) -> Result<(), DatadirError> {
+pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), DatadirError> {
     use std::io::Write;
     let fault = |source| DatadirError::Io { path: path.to_owned(), source };
     let temporary = path.with_extension("tmp");

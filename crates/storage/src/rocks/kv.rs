@@ -30,7 +30,8 @@ impl RocksKv {
     pub fn open(path: &Path, memory: &RocksMemory) -> Result<Self> {
         let cache = Cache::new_lru_cache(memory.chain_cache);
         let columns = Column::ALL.map(|column| ColumnFamilyDescriptor::new(column.name(), options::column(&cache)));
-        let db = DB::open_cf_descriptors(&options::chain(memory), path, columns).map_err(|error| engine_error(path, &error))?;
+        let db = DB::open_cf_descriptors(&options::chain(memory), path, columns)
+            .map_err(|error| engine_error(path, &error))?;
         Ok(Self { db, path: path.to_owned() })
     }
 

@@ -7,5 +7,5 @@ mod options;
 mod trie;
 
 pub use kv::RocksKv;
-pub use options::RocksMemory;
+pub use options::{RocksCache, RocksMemory};
 pub use trie::RocksTrieStore;

@@ -22,6 +22,23 @@ impl Default for RocksMemory {
     }
 }
 
+/// A block cache that several trie stores share, so that the generations of one directory take no more memory than one.
+#[derive(Clone)]
+pub struct RocksCache(Cache);
+
+impl std::fmt::Debug for RocksCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RocksCache").finish_non_exhaustive()
+    }
+}
+
+impl RocksCache {
+    /// A cache of the size that the trie may take.
+    pub fn of_trie(memory: &RocksMemory) -> Self {
+        Self(Cache::new_lru_cache(memory.trie_cache))
+    }
+}
+
 /// What both databases have in common.
 fn common() -> Options {
     let mut options = Options::default();
@@ -45,7 +62,7 @@ fn common() -> Options {
 }
 
 /// Nodes: 32-byte hash keys without order, values of about 80 bytes, written once, never deleted, read one at a time.
-pub(super) fn trie(memory: &RocksMemory) -> Options {
+pub(super) fn trie(memory: &RocksMemory, cache: &RocksCache) -> Options {
     let mut table = BlockBasedOptions::default();
     // A read wants one 80-byte value: small blocks, or most of what is read and cached is neighbours that have nothing to do
     // with it (hash keys have no locality).
@@ -61,7 +78,7 @@ pub(super) fn trie(memory: &RocksMemory) -> Options {
     table.set_cache_index_and_filter_blocks(true);
     table.set_cache_index_and_filter_blocks_with_high_priority(true);
     table.set_pin_l0_filter_and_index_blocks_in_cache(true);
-    table.set_block_cache(&Cache::new_lru_cache(memory.trie_cache));
+    table.set_block_cache(&cache.0);
     table.set_format_version(6);
 
     let mut options = common();

@@ -8,14 +8,18 @@
 //! unconfirmed batches survives a crash.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use rhizome_primitives::{B256, Bytes};
 use rhizome_trie::{StoreError, StoreStats, TrieStore};
-use rocksdb::{ColumnFamilyDescriptor, DB, IngestExternalFileOptions, Options, SstFileWriter, WriteBatch};
+use rocksdb::{
+    ColumnFamilyDescriptor, DB, IngestExternalFileOptions, IteratorMode, Options, ReadOptions, SstFileWriter,
+    WriteBatch,
+};
 
-use super::options::{self, RocksMemory};
+use super::options::{self, RocksCache, RocksMemory};
+use crate::counters::Counters;
+use crate::engine::{NodeEngine, Visit};
 use crate::error::{Result, StorageError};
 
 /// The engine's name in messages and in the FORMAT file.
@@ -38,26 +42,6 @@ pub struct RocksTrieStore {
     counters: Counters,
 }
 
-#[derive(Debug, Default)]
-struct Counters {
-    reads: AtomicU64,
-    hits: AtomicU64,
-    bytes_read: AtomicU64,
-    records_written: AtomicU64,
-    bytes_written: AtomicU64,
-    flushes: AtomicU64,
-}
-
-impl Counters {
-    fn read(&self, found: Option<&[u8]>) {
-        self.reads.fetch_add(1, Ordering::Relaxed);
-        if let Some(node) = found {
-            self.hits.fetch_add(1, Ordering::Relaxed);
-            self.bytes_read.fetch_add(node.len() as u64, Ordering::Relaxed);
-        }
-    }
-}
-
 impl std::fmt::Debug for RocksTrieStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RocksTrieStore").field("path", &self.path).finish_non_exhaustive()
@@ -70,7 +54,15 @@ impl RocksTrieStore {
     /// # Errors
     /// When RocksDB refuses.
     pub fn open(path: &Path, memory: &RocksMemory) -> Result<Self> {
-        let options = options::trie(memory);
+        Self::open_sharing(path, memory, &RocksCache::of_trie(memory))
+    }
+
+    /// [`RocksTrieStore::open`] with a block cache that several stores share.
+    ///
+    /// # Errors
+    /// When RocksDB refuses.
+    pub fn open_sharing(path: &Path, memory: &RocksMemory, cache: &RocksCache) -> Result<Self> {
+        let options = options::trie(memory, cache);
         // By descriptor, or the handle that batched reads need is not there.
         let table = ColumnFamilyDescriptor::new(rocksdb::DEFAULT_COLUMN_FAMILY_NAME, options.clone());
         let db = DB::open_cf_descriptors(&options, path, [table]).map_err(|error| engine_error(path, &error))?;
@@ -148,24 +140,55 @@ impl TrieStore for RocksTrieStore {
         sorted.dedup_by_key(|(hash, _)| *hash);
         let written = if bytes >= TABLE_BATCH { self.ingest(&sorted) } else { self.write(&sorted, bytes) };
         written.map_err(|error| self.fault("put_batch", &error))?;
-        self.counters.records_written.fetch_add(nodes.len() as u64, Ordering::Relaxed);
-        self.counters.bytes_written.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.counters.written(nodes.len(), bytes);
         Ok(())
     }
 
     fn flush(&self) -> Result<(), StoreError> {
-        self.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        self.counters.flushed();
         self.db.flush_wal(true).map_err(|error| self.fault("flush", &error))
     }
 
     fn stats(&self) -> StoreStats {
-        let mut stats = StoreStats::default();
-        stats.reads = self.counters.reads.load(Ordering::Relaxed);
-        stats.hits = self.counters.hits.load(Ordering::Relaxed);
-        stats.bytes_read = self.counters.bytes_read.load(Ordering::Relaxed);
-        stats.records_written = self.counters.records_written.load(Ordering::Relaxed);
-        stats.bytes_written = self.counters.bytes_written.load(Ordering::Relaxed);
-        stats.flushes = self.counters.flushes.load(Ordering::Relaxed);
-        stats
+        self.counters.stats()
+    }
+}
+
+impl NodeEngine for RocksTrieStore {
+    fn visit_many(&self, hashes: &[B256], visit: Visit<'_>) -> Result<(), StoreError> {
+        for (index, found) in self.get_many(hashes)?.into_iter().enumerate() {
+            if let Some(found) = found {
+                visit(index, &found, None);
+            }
+        }
+        Ok(())
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&B256, &[u8]) -> Result<()>) -> Result<()> {
+        let mut read = ReadOptions::default();
+        // One pass over everything: what it reads is not read again, and would push out what is.
+        read.fill_cache(false);
+        read.set_readahead_size(4 << 20);
+        for entry in self.db.iterator_opt(IteratorMode::Start, read) {
+            let (key, node) = entry.map_err(|error| engine_error(&self.path, &error))?;
+            let hash = B256::try_from(&key[..]).map_err(|_| StorageError::Engine {
+                engine: ENGINE,
+                path: self.path.clone(),
+                message: format!("a key of {} bytes", key.len()),
+            })?;
+            visit(&hash, &node)?;
+        }
+        Ok(())
+    }
+
+    fn seal(&self) -> Result<(), StoreError> {
+        self.counters.flushed();
+        // The write buffer becomes a table, so that the next opening has no log to read.
+        self.db.flush().map_err(|error| self.fault("seal", &error))
+    }
+
+    fn records(&self) -> Option<u64> {
+        // The engine only estimates.
+        None
     }
 }

@@ -1,0 +1,317 @@
+//! Epochs: a trie store in generations, of which the oldest is dropped whole.
+//!
+//! Every write goes to the newest epoch, whatever older ones have; reads go from the newest to the oldest. So the nodes of a
+//! state are those that an older state reaches and those that were written since. When the oldest epoch is to go, a walk
+//! from the oldest states that are kept finds every node they reach, copies those that no other epoch has into the second
+//! oldest, and the epoch's directory is deleted: no record is ever deleted alone, and what died costs nothing.
+//!
+//! What holds:
+//! - The epoch that is written is neither swept nor receives copies, so there are three at least.
+//! - A state is whole when its block is at or above [`EpochStore::complete_from`], on whatever branch, or when it is pinned.
+//! - The file EPOCHS changes in one step from one good set of epochs to the next; a stop at any moment leaves unlisted
+//!   directories, which the next opening removes, or copies that were not needed.
+//! - In doubt nothing is dropped: a node that the walk misses ends the collection with an error that names it.
+//!
+//! `docs/formats/epochs.md` has the files. [`Collector`] decides when; [`EpochStore`] does it.
+
+mod collect;
+mod collector;
+mod manifest;
+mod options;
+mod pins;
+mod walk;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use parking_lot::{Mutex, RwLock};
+use rhizome_primitives::{B256, Bytes};
+use rhizome_trie::{StoreError, StoreStats, TrieStore};
+
+use crate::counters::Counters;
+use crate::datadir::{Datadir, DatadirError, TrieEngine};
+use crate::engine::{EngineOptions, NodeEngine};
+use crate::error::Result;
+use manifest::{Entry, Manifest};
+use pins::Pins;
+
+pub use collect::GcPlan;
+pub use collector::{Collector, GcSummary};
+pub use options::{EpochInfo, GcControl, GcOptions, GcReport, GcStep};
+pub use pins::Pin;
+
+pub(crate) use manifest::FILE as EPOCHS_FILE;
+
+/// One generation.
+#[derive(Debug)]
+pub(crate) struct Epoch {
+    pub(crate) number: u64,
+    pub(crate) sealed_at: Option<u64>,
+    pub(crate) path: PathBuf,
+    pub(crate) engine: Arc<dyn NodeEngine>,
+}
+
+/// The epochs at one moment, newest first; never empty.
+type Epochs = Vec<Arc<Epoch>>;
+
+/// A trie store in epochs.
+#[derive(Debug)]
+pub struct EpochStore {
+    path: PathBuf,
+    options: EngineOptions,
+    engine: TrieEngine,
+    epochs: ArcSwap<Epochs>,
+    /// What the file says. Held while the set of epochs changes.
+    manifest: Mutex<Manifest>,
+    /// Writers hold it shared, so that a rotation knows that nothing is written to the epoch that it seals.
+    writing: RwLock<()>,
+    /// Bytes of nodes in the newest epoch.
+    newest_bytes: AtomicU64,
+    pins: Pins,
+    /// Whether a plan for a collection lives.
+    collecting: AtomicBool,
+    counters: Counters,
+}
+
+impl EpochStore {
+    /// Opens the epochs in a directory, or makes the first one.
+    ///
+    /// # Errors
+    /// When the directory holds another engine's epochs or something else, or an engine refuses.
+    pub fn open(path: &Path, engine: TrieEngine, options: EngineOptions) -> Result<Self> {
+        let manifest = match Manifest::read(path)? {
+            Some(manifest) => manifest,
+            None => create(path, engine)?,
+        };
+        if manifest.engine()? != engine {
+            let (path, asked, got) = (path.to_owned(), engine.name().to_owned(), manifest.engine);
+            return Err(DatadirError::OtherEngine { path, asked, got }.into());
+        }
+        manifest::remove_unlisted(path, &manifest)?;
+        let mut epochs = Vec::with_capacity(manifest.epochs.len());
+        for (index, Entry { number, sealed_at }) in manifest.epochs.iter().copied().enumerate() {
+            let directory = manifest.path_of(path, number);
+            // Only the newest may be missing: it is listed before it is made.
+            if index > 0 && !directory.exists() {
+                let found = format!("epoch {number} is listed and missing");
+                return Err(DatadirError::Foreign { path: path.to_owned(), found }.into());
+            }
+            let engine = options.open(engine, &directory)?;
+            epochs.push(Arc::new(Epoch { number, sealed_at, path: directory, engine }));
+        }
+        let newest_bytes = epochs.first().map_or(0, |epoch| size_of(epoch));
+        Ok(Self {
+            path: path.to_owned(),
+            options,
+            engine,
+            epochs: ArcSwap::from_pointee(epochs),
+            pins: Pins::new(manifest.complete_from),
+            manifest: Mutex::new(manifest),
+            writing: RwLock::new(()),
+            newest_bytes: AtomicU64::new(newest_bytes),
+            collecting: AtomicBool::new(false),
+            counters: Counters::default(),
+        })
+    }
+
+    /// The engine of a trie directory; none when it holds no epochs.
+    ///
+    /// # Errors
+    /// When its list is damaged.
+    pub fn engine_of(path: &Path) -> Result<Option<TrieEngine>> {
+        Manifest::read(path)?.map(|manifest| manifest.engine()).transpose()
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> TrieEngine {
+        self.engine
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// States of blocks from this height on are whole, and stay so for as long as no further collection begins.
+    pub fn complete_from(&self) -> u64 {
+        self.pins.floor()
+    }
+
+    /// Keeps the state of a block whole while the pin lives; none when it is not whole any more.
+    pub fn pin(&self, number: u64, root: B256) -> Option<Pin> {
+        self.pins.pin(number, root)
+    }
+
+    /// The epochs, newest first.
+    pub fn epochs(&self) -> Vec<EpochInfo> {
+        let info = |epoch: &Arc<Epoch>| EpochInfo {
+            number: epoch.number,
+            sealed_at: epoch.sealed_at,
+            bytes: Datadir::bytes_below(&epoch.path),
+            records: epoch.engine.records(),
+        };
+        self.epochs.load().iter().map(info).collect()
+    }
+
+    /// Bytes of nodes in the epoch that is written.
+    pub fn newest_bytes(&self) -> u64 {
+        self.newest_bytes.load(Ordering::Acquire)
+    }
+
+    /// Begins a new epoch. `sealed_at` is the highest block of any branch whose nodes were written so far.
+    ///
+    /// # Errors
+    /// When an engine or the disk fails; the epochs are then as before, or the next opening makes the new one.
+    pub fn rotate(&self, sealed_at: u64, control: &GcControl) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        let _nobody_writes = self.writing.write();
+        let old = self.epochs.load_full();
+        let mut next = Manifest::clone(&manifest);
+        let number = next.next;
+        next.next = number + 1;
+        for (entry, epoch) in next.epochs.iter_mut().zip(old.iter()).take(1) {
+            epoch.engine.seal()?;
+            entry.sealed_at = Some(sealed_at);
+        }
+        next.epochs.insert(0, Entry { number, sealed_at: None });
+        control.step(GcStep::RotationSealed);
+        next.write(&self.path)?;
+        control.step(GcStep::RotationListed);
+        let path = next.path_of(&self.path, number);
+        *manifest = next;
+        let engine = self.options.open(self.engine, &path)?;
+        let mut epochs = vec![Arc::new(Epoch { number, sealed_at: None, path, engine })];
+        for (index, epoch) in old.iter().enumerate() {
+            let Epoch { number, path, engine, .. } = &**epoch;
+            let sealed_at = if index == 0 { Some(sealed_at) } else { epoch.sealed_at };
+            epochs.push(Arc::new(Epoch { number: *number, sealed_at, path: path.clone(), engine: Arc::clone(engine) }));
+        }
+        self.epochs.store(Arc::new(epochs));
+        self.newest_bytes.store(0, Ordering::Release);
+        control.step(GcStep::Rotated);
+        Ok(())
+    }
+}
+
+impl EpochStore {
+    /// Builds every epoch anew in another engine and then puts these in the place of the old ones, in one step. `copy` fills
+    /// and seals one epoch from the old one.
+    pub(crate) fn copy_epochs(
+        &self,
+        to: TrieEngine,
+        mut copy: impl FnMut(&dyn NodeEngine, &dyn NodeEngine) -> Result<()>,
+    ) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        let next = Manifest { engine: to.name().to_owned(), ..Manifest::clone(&manifest) };
+        // Oldest first, in the order of time.
+        for epoch in self.epochs.load().iter().rev() {
+            let path = next.path_of(&self.path, epoch.number);
+            let engine = self.options.open(to, &path)?;
+            copy(&*epoch.engine, &*engine)?;
+        }
+        next.write(&self.path)?;
+        *manifest = next;
+        Ok(())
+    }
+}
+
+/// Makes a trie directory with one epoch.
+fn create(path: &Path, engine: TrieEngine) -> Result<Manifest> {
+    let fault = |source| DatadirError::Io { path: path.to_owned(), source };
+    std::fs::create_dir_all(path).map_err(fault)?;
+    let manifest = Manifest::first(engine);
+    for entry in std::fs::read_dir(path).map_err(fault)? {
+        let name = entry.map_err(fault)?.file_name();
+        let name = name.to_string_lossy();
+        if !name.ends_with(".tmp") {
+            let found = format!("it has {name} and no file {EPOCHS_FILE}");
+            return Err(DatadirError::Foreign { path: path.to_owned(), found }.into());
+        }
+    }
+    manifest.write(path)?;
+    Ok(manifest)
+}
+
+/// Bytes of nodes in an epoch: its heap where it has one, else its files.
+fn size_of(epoch: &Epoch) -> u64 {
+    epoch.engine.next_place().unwrap_or_else(|| Datadir::bytes_below(&epoch.path))
+}
+
+impl TrieStore for EpochStore {
+    fn get(&self, hash: &B256) -> Result<Option<Bytes>, StoreError> {
+        let epochs = self.epochs.load();
+        let mut found = None;
+        if let Some((oldest, newer)) = epochs.split_last() {
+            for epoch in newer {
+                found = epoch.engine.get(hash)?;
+                if found.is_some() {
+                    break;
+                }
+            }
+            // What no newer epoch has is in the oldest, so there its record needs less proof.
+            if found.is_none() {
+                found = oldest.engine.get_known(hash)?;
+            }
+        }
+        self.counters.read(found.as_ref().map(|record| &record[..]));
+        Ok(found)
+    }
+
+    fn get_many(&self, hashes: &[B256]) -> Result<Vec<Option<Bytes>>, StoreError> {
+        let epochs = self.epochs.load();
+        let mut found = vec![None; hashes.len()];
+        let mut missing: Vec<usize> = (0..hashes.len()).collect();
+        for (index, epoch) in epochs.iter().enumerate() {
+            if missing.is_empty() {
+                break;
+            }
+            let wanted: Vec<B256> = missing.iter().map(|place| hashes[*place]).collect();
+            let oldest = index + 1 == epochs.len();
+            let records =
+                if oldest { epoch.engine.get_many_known(&wanted)? } else { epoch.engine.get_many(&wanted)? };
+            for (place, record) in missing.iter().zip(records) {
+                found[*place] = record;
+            }
+            missing.retain(|place| found[*place].is_none());
+        }
+        for record in &found {
+            self.counters.read(record.as_ref().map(|record| &record[..]));
+        }
+        Ok(found)
+    }
+
+    fn contains(&self, hash: &B256) -> Result<bool, StoreError> {
+        for epoch in self.epochs.load().iter() {
+            if epoch.engine.contains(hash)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn put_batch(&self, nodes: &[(B256, Bytes)]) -> Result<(), StoreError> {
+        let _writing = self.writing.read();
+        if let Some(newest) = self.epochs.load().first() {
+            newest.engine.put_batch(nodes)?;
+        }
+        let bytes = nodes.iter().map(|(_, node)| node.len()).sum();
+        self.counters.written(nodes.len(), bytes);
+        self.newest_bytes.fetch_add(bytes as u64, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), StoreError> {
+        let _writing = self.writing.read();
+        self.counters.flushed();
+        match self.epochs.load().first() {
+            Some(newest) => newest.engine.flush(),
+            None => Ok(()),
+        }
+    }
+
+    fn stats(&self) -> StoreStats {
+        self.counters.stats()
+    }
+}

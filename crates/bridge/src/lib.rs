@@ -43,6 +43,8 @@ pub mod pegout;
 mod session;
 pub mod state_reports;
 pub mod storage;
+#[cfg(test)]
+mod tests;
 pub mod union;
 mod update_collections;
 pub mod votes;

@@ -56,10 +56,10 @@ mod tests {
         let mut tx = BtcTransaction::new(1);
         tx.add_input(BtcHash::ZERO, u32::MAX, vec![1, 2], None);
         assert_eq!(find_witness_commitment(&tx, true).unwrap(), None);
-        tx.add_output(0, Script::new(commitment_script(&[1; 32])));
-        tx.add_output(0, Script::new(commitment_script(&[2; 32])));
-        tx.add_output(0, Script::new(&commitment_script(&[3; 32])[..37]));
-        tx.add_output(0, Script::new([5]));
+        tx.add_output(0, Script::new(commitment_script(&[1; 32]))).unwrap();
+        tx.add_output(0, Script::new(commitment_script(&[2; 32]))).unwrap();
+        tx.add_output(0, Script::new(&commitment_script(&[3; 32])[..37])).unwrap();
+        tx.add_output(0, Script::new([5])).unwrap();
         assert_eq!(find_witness_commitment(&tx, true).unwrap(), Some([2; 32]));
         assert!(find_witness_commitment(&tx, false).is_err());
         tx.inputs[0].prev_index = 0;

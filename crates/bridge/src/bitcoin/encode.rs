@@ -1,9 +1,14 @@
 //! Reading and writing of Bitcoin's wire format with bitcoinj's tolerance (`Message`, `VarInt`, `Utils`).
 
-/// Bytes that bitcoinj does not take. It has several exception classes for this; no rule of the Bridge tells them apart.
+/// Bytes that bitcoinj does not take. It has several exception classes for this; a rule of the Bridge tells only one apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("malformed Bitcoin data: {0}")]
 pub struct DecodeError(pub &'static str);
+
+impl DecodeError {
+    /// The one kind that a rule tells apart: not a `ProtocolException` but an `IllegalArgumentException` of Java's list.
+    pub const NEGATIVE_CAPACITY: DecodeError = DecodeError("negative capacity");
+}
 
 /// bitcoinj's `Message.MAX_SIZE`: longest single byte string.
 const MAX_SIZE: usize = 0x0200_0000;
@@ -90,7 +95,7 @@ impl<'a> Reader<'a> {
     pub fn count(&mut self) -> Result<u64, DecodeError> {
         let count = self.var_int()?;
         if (count as i32) < 0 {
-            return Err(DecodeError("negative capacity"));
+            return Err(DecodeError::NEGATIVE_CAPACITY);
         }
         Ok(if (count as i64) < 0 { 0 } else { count })
     }

@@ -94,7 +94,7 @@ impl fmt::Debug for BtcHash {
     }
 }
 
-/// The text is not 64 hexadecimal digits.
+/// The text is not 64 hexadecimal digits, letters in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a hash of 64 hexadecimal digits")]
 pub struct NotAHash;
@@ -103,6 +103,9 @@ impl FromStr for BtcHash {
     type Err = NotAHash;
 
     fn from_str(text: &str) -> Result<Self, NotAHash> {
+        if text.len() != 64 || !text.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(NotAHash);
+        }
         let mut bytes = [0; 32];
         rhizome_primitives::hex::decode_to_slice(text, &mut bytes).map_err(|_| NotAHash)?;
         Ok(BtcHash(bytes))
@@ -138,5 +141,14 @@ mod tests {
         assert!(BtcHash::from_display(a) < BtcHash::from_display(b));
         assert_eq!(BtcHash::from_wire(BtcHash::from_display(a).wire_bytes()), BtcHash::from_display(a));
         assert_eq!(BtcHash::from_display(a).to_string().parse::<BtcHash>().unwrap(), BtcHash::from_display(a));
+    }
+
+    #[test]
+    fn text_is_lower_case_without_a_prefix() {
+        let text = "ab".repeat(32);
+        assert_eq!(text.parse(), Ok(BtcHash::from_display([0xab; 32])));
+        for other in [text.to_uppercase(), format!("0x{text}"), format!("0x{}", &text[2..]), text[1..].to_owned()] {
+            assert_eq!(other.parse::<BtcHash>(), Err(NotAHash));
+        }
     }
 }

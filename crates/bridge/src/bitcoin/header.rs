@@ -47,8 +47,12 @@ impl BtcHeader {
         let mut reader = Reader::new(bytes);
         let mut raw = [0; HEADER_SIZE];
         raw.copy_from_slice(reader.bytes(HEADER_SIZE)?);
-        if !reader.is_empty() && reader.var_int()? as i32 != 0 {
-            return Err(DecodeError("header with transactions"));
+        if !reader.is_empty() {
+            match reader.var_int()? as i32 {
+                0 => {}
+                ..0 => return Err(DecodeError::NEGATIVE_CAPACITY),
+                _ => return Err(DecodeError("header with transactions")),
+            }
         }
         Ok(Self::from_bytes(raw))
     }
@@ -237,6 +241,9 @@ mod tests {
             assert_eq!(BtcHeader::decode(&bytes).is_ok(), ok);
         }
         assert!(BtcHeader::decode(&bytes[..79]).is_err());
+        bytes.truncate(HEADER_SIZE);
+        bytes.extend([0xfe, 0, 0, 0, 0x80]);
+        assert_eq!(BtcHeader::decode(&bytes), Err(DecodeError::NEGATIVE_CAPACITY));
     }
 
     #[test]

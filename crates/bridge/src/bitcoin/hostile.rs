@@ -64,7 +64,7 @@ fn transaction() -> impl Strategy<Value = BtcTransaction> {
                 tx.set_witness(index, witness);
             }
             for (value, script) in outputs {
-                tx.add_output(value, Script::new(script));
+                tx.outputs.push(TxOutput { value, script });
             }
             tx
         })

@@ -80,11 +80,14 @@ impl BtcKey {
         Address::p2pkh(network, self.hash160())
     }
 
-    /// Rootstock address of the point; zero for a point that is none.
+    /// Rootstock address of the point: of its encoding without the first byte, so that the point at infinity has that of
+    /// no bytes. Zero for a point that is none.
     pub fn rsk_address(&self) -> RskAddress {
-        PublicKey::from_slice(self.bytes()).map_or(RskAddress::ZERO, |key| {
-            RskAddress::from_slice(&keccak256(&key.serialize_uncompressed()[1..])[12..])
-        })
+        let address = |encoded: &[u8]| RskAddress::from_slice(&keccak256(encoded)[12..]);
+        if self.bytes() == [0] {
+            return address(&[]);
+        }
+        PublicKey::from_slice(self.bytes()).map_or(RskAddress::ZERO, |key| address(&key.serialize_uncompressed()[1..]))
     }
 
     /// Whether the signature of a digest (in the order in which it was computed) was made by this key. High s values are
@@ -145,7 +148,12 @@ mod tests {
         long[0] ^= 1;
         assert!(BtcKey::decode(&long).is_err());
         assert_eq!(compressed.rsk_address().to_string().to_lowercase(), "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf");
-        assert!(BtcKey::decode(&[0]).is_ok());
         assert!(BtcKey::decode(&[]).is_err());
+    }
+
+    #[test]
+    fn infinity_has_the_address_of_no_bytes() {
+        let infinity = BtcKey::decode(&[0]).unwrap();
+        assert_eq!(infinity.rsk_address().to_string().to_lowercase(), "0xdcc703c0e500b653ca82273b7bfad8045d85a470");
     }
 }

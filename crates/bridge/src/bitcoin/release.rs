@@ -4,6 +4,7 @@ use super::Satoshi;
 use super::address::Address;
 use super::multisig::add_spending_base_script;
 use super::params::BtcNetwork;
+use super::script::ScriptError;
 use super::transaction::BtcTransaction;
 use super::utxo::Utxo;
 use super::wallet::{CompletionFailure, RedeemSource, SendRequest, Stop, complete, redeem_of, spends};
@@ -56,7 +57,8 @@ impl ReleaseBuilder<'_> {
         source: &mut R,
         entries: &[(Address, Satoshi)],
     ) -> Result<ReleaseResult, R::Error> {
-        self.build(source, self.request(entries))
+        let request = self.request(entries)?;
+        self.build(source, request)
     }
 
     /// `buildSvpFundTransaction`: the same amount to both addresses of a proposed federation; the change pays the fee.
@@ -67,7 +69,7 @@ impl ReleaseBuilder<'_> {
         proposed_flyover: Address,
         amount: Satoshi,
     ) -> Result<ReleaseResult, R::Error> {
-        let mut request = self.request(&[(proposed, amount), (proposed_flyover, amount)]);
+        let mut request = self.request(&[(proposed, amount), (proposed_flyover, amount)])?;
         request.recipients_pay_fees = false;
         self.build(source, request)
     }
@@ -79,7 +81,7 @@ impl ReleaseBuilder<'_> {
         amount: Satoshi,
         destination: Address,
     ) -> Result<ReleaseResult, R::Error> {
-        let mut request = self.request(&[(destination, amount)]);
+        let mut request = self.request(&[(destination, amount)])?;
         if !self.rskip376 {
             request.tx.version = 1;
         }
@@ -93,25 +95,25 @@ impl ReleaseBuilder<'_> {
         source: &mut R,
         to: Address,
     ) -> Result<ReleaseResult, R::Error> {
-        let mut request = self.request(&[(to, 0)]);
+        let mut request = self.request(&[(to, 0)])?;
         request.change_address = to;
         request.empty_wallet = true;
         self.build(source, request)
     }
 
-    fn request(&self, outputs: &[(Address, Satoshi)]) -> SendRequest {
+    fn request(&self, outputs: &[(Address, Satoshi)]) -> Result<SendRequest, ScriptError> {
         let mut tx = BtcTransaction::new(if self.rskip201 { 2 } else { 1 });
         for (to, amount) in outputs {
-            tx.add_output(*amount, to.output_script());
+            tx.add_output(*amount, to.output_script())?;
         }
-        SendRequest {
+        Ok(SendRequest {
             tx,
             segwit: self.segwit,
             empty_wallet: false,
             recipients_pay_fees: true,
             change_address: self.change_address,
             fee_per_kb: self.fee_per_kb,
-        }
+        })
     }
 
     fn build<R: RedeemSource>(&self, source: &mut R, mut request: SendRequest) -> Result<ReleaseResult, R::Error> {

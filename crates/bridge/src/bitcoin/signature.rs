@@ -27,20 +27,18 @@ impl EcdsaSignature {
         EcdsaSignature { r, s, oversized: false }
     }
 
-    /// Reads DER with the looseness of Bouncy Castle's `ASN1InputStream`: lengths in any definite form, integers of any
-    /// length and padding (their sign is ignored), more elements than two, and any bytes behind the sequence.
+    /// Reads DER with the looseness of Spongy Castle's `ASN1InputStream`: tags and lengths in any definite form, negative
+    /// integers (their sign is ignored), more elements than two, and any bytes behind the sequence. Integers in more bytes
+    /// than needed are refused.
     pub fn decode_der(bytes: &[u8]) -> Result<Self, SignatureError> {
-        let mut outer = Der { data: bytes };
-        let (tag, mut content) = outer.element()?;
-        if tag != 0x30 {
+        let outer = Der { data: bytes }.header()?;
+        if !outer.is_universal(true, tag::SEQUENCE) {
             return Err(SignatureError("not a sequence"));
         }
+        let mut content = Der { data: outer.content()? };
         let r = content.integer()?;
         let s = content.integer()?;
-        while !content.data.is_empty() {
-            let (tag, inner) = content.element()?;
-            inner.check(tag, 0)?;
-        }
+        content.check_elements()?;
         Ok(match (r, s) {
             (Some(r), Some(s)) => EcdsaSignature { r, s, oversized: false },
             _ => EcdsaSignature { r: U256::MAX, s: U256::MAX, oversized: true },
@@ -113,10 +111,48 @@ fn minimal_signed(value: U256) -> Vec<u8> {
     out
 }
 
+/// Universal tag numbers.
+mod tag {
+    pub(super) const BOOLEAN: u32 = 1;
+    pub(super) const INTEGER: u32 = 2;
+    pub(super) const BIT_STRING: u32 = 3;
+    pub(super) const OCTET_STRING: u32 = 4;
+    pub(super) const NULL: u32 = 5;
+    pub(super) const OBJECT_IDENTIFIER: u32 = 6;
+    pub(super) const ENUMERATED: u32 = 10;
+    pub(super) const UTF8_STRING: u32 = 12;
+    pub(super) const SEQUENCE: u32 = 16;
+    pub(super) const SET: u32 = 17;
+    pub(super) const NUMERIC_STRING: u32 = 18;
+    pub(super) const UNIVERSAL_STRING: u32 = 28;
+    pub(super) const BMP_STRING: u32 = 30;
+}
+
 /// The rest of a run of DER elements.
 #[derive(Clone, Copy)]
 struct Der<'a> {
     data: &'a [u8],
+}
+
+/// The start of an element.
+struct Header<'a> {
+    /// First byte: class and whether it is constructed.
+    first: u8,
+    number: u32,
+    len: usize,
+    /// Everything behind.
+    rest: &'a [u8],
+}
+
+impl<'a> Header<'a> {
+    /// Whether it has a universal tag of this number.
+    fn is_universal(&self, constructed: bool, number: u32) -> bool {
+        self.first & 0xe0 == if constructed { 0x20 } else { 0 } && self.number == number
+    }
+
+    fn content(&self) -> Result<&'a [u8], SignatureError> {
+        self.rest.get(..self.len).ok_or(SignatureError("unexpected end"))
+    }
 }
 
 impl<'a> Der<'a> {
@@ -126,53 +162,114 @@ impl<'a> Der<'a> {
         Ok(out)
     }
 
-    /// Tag byte (of a multi-byte tag the first) and content.
-    fn element(&mut self) -> Result<(u8, Der<'a>), SignatureError> {
-        let tag = self.take(1)?[0];
-        if tag == 0 {
+    /// Reads tag and length. Indefinite lengths, which Spongy Castle takes behind the two numbers, are refused: nobody's
+    /// signature has anything there.
+    fn header(mut self) -> Result<Header<'a>, SignatureError> {
+        let first = self.take(1)?[0];
+        if first == 0 {
             return Err(SignatureError("end-of-contents"));
         }
-        if tag & 0x1f == 0x1f {
-            while self.take(1)?[0] & 0x80 != 0 {}
+        let mut number = u32::from(first & 0x1f);
+        if number == 0x1f {
+            let mut byte = self.take(1)?[0];
+            if byte & 0x7f == 0 {
+                return Err(SignatureError("high tag number"));
+            }
+            number = 0;
+            while byte & 0x80 != 0 {
+                number = (number | u32::from(byte & 0x7f)) << 7;
+                byte = self.take(1)?[0];
+            }
+            number |= u32::from(byte & 0x7f);
         }
-        let first = self.take(1)?[0];
-        let len = match first {
+        let len = match self.take(1)?[0] {
             0x80 => return Err(SignatureError("indefinite length")),
-            0..0x80 => usize::from(first),
-            _ => {
-                let count = usize::from(first & 0x7f);
+            short @ 0..0x80 => usize::from(short),
+            long => {
+                let count = usize::from(long & 0x7f);
                 if count > 4 {
                     return Err(SignatureError("length of a length"));
                 }
                 self.take(count)?.iter().fold(0, |len, byte| (len << 8) | usize::from(*byte))
             }
         };
-        Ok((tag, Der { data: self.take(len)? }))
+        Ok(Header { first, number, len, rest: self.data })
     }
 
     /// An integer without its sign; `Ok(None)` if it is beyond 256 bits.
     fn integer(&mut self) -> Result<Option<U256>, SignatureError> {
-        let (tag, content) = self.element()?;
-        if tag != 2 {
+        let header = self.header()?;
+        if !header.is_universal(false, tag::INTEGER) {
             return Err(SignatureError("not an integer"));
         }
-        let skip = content.data.iter().take_while(|byte| **byte == 0).count();
-        Ok(U256::try_from_be_slice(&content.data[skip..]))
+        let content = header.content()?;
+        check_number(content)?;
+        self.data = &header.rest[header.len..];
+        let skip = content.iter().take_while(|byte| **byte == 0).count();
+        Ok(U256::try_from_be_slice(&content[skip..]))
     }
 
-    /// Elements inside of a constructed one must be elements, too.
-    fn check(mut self, tag: u8, depth: usize) -> Result<(), SignatureError> {
-        if tag & 0x20 == 0 {
-            return Ok(());
-        }
-        if depth > 64 {
-            return Err(SignatureError("nested too deeply"));
-        }
-        while !self.data.is_empty() {
-            let (tag, inner) = self.element()?;
-            inner.check(tag, depth + 1)?;
+    /// What Spongy Castle asks of elements, and of those inside of constructed ones.
+    fn check_elements(self) -> Result<(), SignatureError> {
+        const CONSTRUCTED: u8 = 0x20;
+        const CONTEXT: u8 = 0x80;
+        const APPLICATION: u8 = 0x40;
+        let mut open = vec![(self, false)];
+        while let Some((mut run, octets_only)) = open.pop() {
+            while !run.data.is_empty() {
+                let header = run.header()?;
+                run.data = header.rest;
+                if octets_only && !header.is_universal(false, tag::OCTET_STRING) {
+                    return Err(SignatureError("not an octet string"));
+                }
+                let constructed = header.first & CONSTRUCTED != 0;
+                let is_application = header.first & APPLICATION != 0;
+                if !is_application && header.first & CONTEXT == 0 && !constructed {
+                    run.primitive(&header)?;
+                    continue;
+                }
+                let inner = Der { data: run.take(header.len)? };
+                if is_application || !constructed {
+                    continue;
+                }
+                match header.number {
+                    _ if header.first & CONTEXT != 0 => open.push((inner, false)),
+                    tag::SEQUENCE | tag::SET => open.push((inner, false)),
+                    tag::OCTET_STRING => open.push((inner, true)),
+                    _ => return Err(SignatureError("unknown tag")),
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Reads the content of a primitive universal element. Not all of it is read of each kind: what is left is taken for
+    /// the next elements.
+    fn primitive(&mut self, header: &Header<'_>) -> Result<(), SignatureError> {
+        let read = match header.number {
+            tag::NULL => 0,
+            tag::BMP_STRING => header.len & !1,
+            _ => header.len,
+        };
+        let content = self.take(read)?;
+        let fits = match header.number {
+            tag::NULL | tag::BMP_STRING | tag::OCTET_STRING | tag::OBJECT_IDENTIFIER | tag::UTF8_STRING => true,
+            tag::NUMERIC_STRING..=tag::UNIVERSAL_STRING => true,
+            tag::BOOLEAN => content.len() == 1,
+            tag::INTEGER => check_number(content).is_ok(),
+            tag::ENUMERATED => !content.is_empty() && check_number(content).is_ok(),
+            tag::BIT_STRING => matches!(content, [0] | [0..=7, _, ..]),
+            _ => false,
+        };
+        if fits { Ok(()) } else { Err(SignatureError("not a primitive element")) }
+    }
+}
+
+/// Refuses a number with a first byte that only repeats the sign.
+fn check_number(content: &[u8]) -> Result<(), SignatureError> {
+    match content {
+        [0, 0..0x80, ..] | [0xff, 0x80..=0xff, ..] => Err(SignatureError("malformed integer")),
+        _ => Ok(()),
     }
 }
 
@@ -189,17 +286,77 @@ mod tests {
         assert_eq!(EcdsaSignature::decode_der(&encoded).unwrap(), plain);
         encoded.extend([1, 2, 3]);
         assert_eq!(EcdsaSignature::decode_der(&encoded).unwrap(), plain);
-        // Long form of a length, negative integer, more elements.
-        let loose = [0x30, 0x81, 9, 2, 1, 0x80, 2, 2, 0, 3, 5, 0];
+        // Long forms of lengths and of a tag, negative integer, more elements.
+        let loose = [0x3f, 0x10, 0x81, 10, 2, 1, 0x80, 2, 0x82, 0, 1, 3, 5, 0];
         assert_eq!(EcdsaSignature::decode_der(&loose).unwrap(), plain);
         for bad in [
             &[][..],
             &[0x30, 0],
             &[0x30, 3, 2, 1, 1],
             &[0x31, 6, 2, 1, 1, 2, 1, 1],
+            &[0x10, 6, 2, 1, 1, 2, 1, 1],
+            &[0x30, 7, 2, 1, 1, 2, 1, 1],
             &[0x30, 0x80, 2, 1, 1, 2, 1, 1, 0, 0],
         ] {
             assert!(EcdsaSignature::decode_der(bad).is_err());
+        }
+    }
+
+    #[test]
+    fn numbers_in_more_bytes_than_needed_are_refused() {
+        for (number, taken) in [
+            (&[][..], true),
+            (&[0], true),
+            (&[0xff], true),
+            (&[0, 0x80], true),
+            (&[0, 0x7f], false),
+            (&[0, 0], false),
+            (&[0xff, 0x7f], true),
+            (&[0xff, 0x80], false),
+        ] {
+            let len = number.len() as u8;
+            for der in [
+                [&[0x30, len + 5, 2, len][..], number, &[2, 1, 1]].concat(),
+                [&[0x30, len + 5, 2, 1, 1, 2, len][..], number].concat(),
+            ] {
+                assert_eq!(EcdsaSignature::decode_der(&der).is_ok(), taken, "{number:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn elements_behind_the_numbers() {
+        let deep = (0..40u8).fold(vec![], |inner, _| [&[0x30, inner.len() as u8], &inner[..]].concat());
+        for (element, taken) in [
+            (&[1, 1, 7][..], true),
+            (&[1, 2, 7, 7], false),
+            (&[2, 2, 0, 1], false),
+            (&[3, 1, 0], true),
+            (&[3, 1, 1], false),
+            (&[3, 2, 8, 1], false),
+            (&[3, 0], false),
+            (&[5, 9], true),
+            (&[5, 9, 4, 0], true),
+            (&[5, 1, 4], false),
+            (&[7, 0], false),
+            (&[10, 0], false),
+            (&[0x10, 0], false),
+            (&[0x18, 2, 1, 1], true),
+            (&[0x1e, 3, 1, 1, 4, 0], true),
+            (&[0x1f, 0x1e, 0], true),
+            (&[0x1f, 0x80, 4, 0], false),
+            (&[0x22, 0], false),
+            (&[0x24, 3, 4, 1, 1], true),
+            (&[0x24, 3, 2, 1, 1], false),
+            (&[0x30, 3, 2, 1, 1], true),
+            (&[0x30, 1, 2], false),
+            (&[0x61, 1, 2], true),
+            (&[0xa1, 1, 2], false),
+            (&[0x81, 1, 2], true),
+            (&deep, true),
+        ] {
+            let der = [&[0x30, element.len() as u8 + 6, 2, 1, 1, 2, 1, 1], element].concat();
+            assert_eq!(EcdsaSignature::decode_der(&der).is_ok(), taken, "{element:?}");
         }
     }
 

@@ -54,6 +54,14 @@ pub struct TxOutput {
 }
 
 impl TxOutput {
+    /// An output to be made. Amounts below −1 or above [`MAX_MONEY`] are refused, which reading takes.
+    pub fn new(value: Satoshi, script: Script) -> Result<Self, ScriptError> {
+        if !(-1..=MAX_MONEY).contains(&value) {
+            return Err(ScriptError::IllegalArgument("amount of an output"));
+        }
+        Ok(TxOutput { value, script: script.into_bytes() })
+    }
+
     /// The script, not parsed.
     pub fn script(&self) -> Script {
         Script::new(self.script.clone())
@@ -309,9 +317,10 @@ impl BtcTransaction {
         self.inputs.push(TxInput { prev_hash, prev_index, script, sequence: NO_SEQUENCE, value });
     }
 
-    /// Adds an output.
-    pub fn add_output(&mut self, value: Satoshi, script: Script) {
-        self.outputs.push(TxOutput { value, script: script.into_bytes() });
+    /// Adds an output of an amount that [`TxOutput::new`] takes.
+    pub fn add_output(&mut self, value: Satoshi, script: Script) -> Result<(), ScriptError> {
+        self.outputs.push(TxOutput::new(value, script)?);
+        Ok(())
     }
 }
 
@@ -347,7 +356,7 @@ mod tests {
     fn sample() -> BtcTransaction {
         let mut tx = BtcTransaction::new(2);
         tx.add_input(BtcHash::from_display([1; 32]), 3, vec![5, 6], None);
-        tx.add_output(1_000, Script::p2sh(&[9; 20]));
+        tx.add_output(1_000, Script::p2sh(&[9; 20])).unwrap();
         tx
     }
 
@@ -378,6 +387,19 @@ mod tests {
         assert_eq!(BtcTransaction::decode_no_inputs(&tx.encode()).unwrap(), tx);
         assert!(BtcTransaction::decode(&[1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0]).is_err());
         assert!(tx.verify().is_err());
+    }
+
+    #[test]
+    fn amounts_of_made_outputs() {
+        let mut tx = sample();
+        for (value, taken) in
+            [(-2, false), (-1, true), (0, true), (MAX_MONEY, true), (MAX_MONEY + 1, false), (i64::MIN, false)]
+        {
+            let result = tx.add_output(value, Script::default());
+            assert_eq!(result.is_ok(), taken);
+            assert!(result.is_ok_and(|()| true) || result.is_err_and(|error| error.is_illegal_argument()));
+        }
+        assert_eq!(tx.outputs.len(), 4);
     }
 
     #[test]

@@ -225,11 +225,8 @@ fn settle_fee<'u, R: RedeemSource>(
         }
         let mut change = None;
         let rest = total.checked_sub(needed).ok_or(OVERFLOW)?;
-        if rest > MAX_MONEY {
-            return Err(ScriptError::IllegalArgument("change too large").into());
-        }
         if rest > 0 {
-            let mut output = TxOutput { value: rest, script: request.change_address.output_script().into_bytes() };
+            let mut output = TxOutput::new(rest, request.change_address.output_script())?;
             if let Some(values) = &mut output_values
                 && output.is_dust()?
             {
@@ -355,7 +352,7 @@ mod tests {
     fn complete_with(redeem: &Script, utxos: &[Utxo], amount: Satoshi) -> Result<BtcTransaction, Stop<ScriptError>> {
         let to = Address::p2pkh(BtcNetwork::Regtest, [1; 20]);
         let mut tx = BtcTransaction::new(2);
-        tx.add_output(amount, to.output_script());
+        tx.add_output(amount, to.output_script()).unwrap();
         let mut request = SendRequest {
             tx,
             segwit: false,

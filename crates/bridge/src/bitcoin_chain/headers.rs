@@ -2,7 +2,7 @@
 
 use rhizome_chainspec::Rskip;
 
-use crate::bitcoin::{BtcHeader, BtcNetwork, StoredBlock};
+use crate::bitcoin::{BtcHeader, BtcNetwork, DecodeError, StoredBlock};
 use crate::failure::{Failure, Result, caught};
 use crate::peg::Peg;
 
@@ -24,10 +24,8 @@ impl Peg<'_> {
         if headers.iter().any(|header| !BtcHeader::is_accepted_size(header.len(), exact)) {
             return Err(Failure::illegal("unexpected BTC header size"));
         }
-        let headers: Vec<_> = headers
-            .iter()
-            .map(|bytes| BtcHeader::decode(bytes).map_err(|_| Failure::illegal("BTC header could not be parsed")))
-            .collect::<Result<_>>()?;
+        let headers: Vec<_> =
+            headers.iter().map(|bytes| BtcHeader::decode(bytes).map_err(unparsable)).collect::<Result<_>>()?;
         self.add_headers(&headers).map_err(Failure::wrapped)
     }
 
@@ -85,5 +83,13 @@ impl Peg<'_> {
         parent.height.wrapping_add(1) >= self.constants.too_much_chain_work_height
             && self.constants.network == BtcNetwork::Mainnet
             && !self.is_active(Rskip::R434)
+    }
+}
+
+/// Only bitcoinj's own exception becomes an illegal argument of the Bridge.
+fn unparsable(error: DecodeError) -> Failure {
+    match error {
+        DecodeError::NEGATIVE_CAPACITY => error.into(),
+        _ => Failure::illegal("BTC header could not be parsed"),
     }
 }

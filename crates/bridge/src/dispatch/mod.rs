@@ -4,7 +4,7 @@ mod arguments;
 mod handlers;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use arguments::Arguments;
 pub use table::METHODS;

@@ -138,7 +138,7 @@ fn the_table_is_the_list() {
 
 /// An empty state in which the Bridge is rich.
 #[derive(Default)]
-struct Empty(std::collections::BTreeMap<B256, Bytes>);
+pub(crate) struct Empty(pub(crate) std::collections::BTreeMap<B256, Bytes>);
 
 impl BridgeHost for Empty {
     fn cell(&mut self, key: &B256) -> Result<Option<Bytes>, HostFault> {

@@ -94,7 +94,7 @@ impl Peg<'_> {
         let size = pegout_tx_size(self.is_active(Rskip::R271), proposed, 2, 1)?;
         let fees = self.fee_per_kb()?.checked_mul(size * 12 / 10).ok_or_else(overflow)? / 1_000;
         let value = first.1.value.checked_add(second.1.value).and_then(|sum| sum.checked_sub(fees));
-        tx.add_output(value.ok_or_else(overflow)?, self.active_federation()?.address().output_script());
+        tx.add_output(value.ok_or_else(overflow)?, self.active_federation()?.address().output_script())?;
         Ok(Some(tx))
     }
 

@@ -31,7 +31,7 @@ pub(crate) fn evaluate(
     network: BtcNetwork,
     activations: Activations,
 ) -> Result<(Evaluation, PeginInformation)> {
-    if !all_outputs_reach(tx, live, minimum) {
+    if !all_outputs_reach(tx, live, minimum)? {
         return Ok((Evaluation::NoRefund(RejectedPegin::InvalidAmount), PeginInformation::default()));
     }
     let information = PeginInformation::of(tx, network, activations)?;
@@ -59,10 +59,10 @@ pub(crate) fn evaluate(
 }
 
 /// Whether there are outputs to these federations and each of them reaches the minimum.
-fn all_outputs_reach(tx: &BtcTransaction, live: &[Arc<Federation>], minimum: Satoshi) -> bool {
+fn all_outputs_reach(tx: &BtcTransaction, live: &[Arc<Federation>], minimum: Satoshi) -> Result<bool> {
     let scripts: Vec<_> = live.iter().map(|federation| federation.output_script()).collect();
-    let mut outputs = outputs_to(tx, &scripts).peekable();
-    outputs.peek().is_some() && outputs.all(|(_, output)| output.value >= minimum)
+    let outputs = outputs_to(tx, &scripts)?;
+    Ok(!outputs.is_empty() && outputs.iter().all(|(_, output)| output.value >= minimum))
 }
 
 /// Whether outputs go to two federations whose formats differ. An output script without a hash fails the call.

@@ -11,7 +11,7 @@ use crate::dispatch::Arguments;
 use crate::failure::{Failure, Result, caught};
 use crate::federation::{Federation, FlyoverInfo, flyover_output_script, flyover_redeem_script};
 use crate::peg::{Peg, wei_from_satoshi};
-use crate::pegout::wallets::{Flyover, SpendWallet, outputs_to, overflow, utxos_to, value_to};
+use crate::pegout::wallets::{Flyover, SpendWallet, outputs_to, utxos_to, value_to};
 
 /// Answers below zero (`FlyoverTxResponseCodes`).
 pub mod code {
@@ -150,7 +150,7 @@ impl Peg<'_> {
             return Ok(Err(code::NOTHING_SENT));
         }
         let minimum = self.constants.minimum_pegin(self.call.activations);
-        if outputs_to(tx, &scripts).any(|(_, output)| output.value < minimum) {
+        if outputs_to(tx, &scripts)?.iter().any(|(_, output)| output.value < minimum) {
             return Ok(Err(code::BELOW_MINIMUM));
         }
         Ok(Ok(total))
@@ -161,7 +161,7 @@ impl Peg<'_> {
             check_addresses(tx, self.constants.network)?;
         }
         let scripts: Vec<_> = variants.iter().map(|variant| &variant.output).collect();
-        Ok(utxos_to(tx, &scripts))
+        utxos_to(tx, &scripts)
     }
 
     fn take_in_flyover(&mut self, tx: &BtcTransaction, derivation_hash: B256, variants: &[Variant]) -> Result<()> {
@@ -242,5 +242,5 @@ fn check_addresses(tx: &BtcTransaction, network: BtcNetwork) -> Result<()> {
 
 fn value_by_address(tx: &BtcTransaction, network: BtcNetwork, variant: &Variant) -> Result<Satoshi> {
     check_addresses(tx, network)?;
-    value_to(tx, &[&variant.output]).map_err(|_| overflow())
+    value_to(tx, &[&variant.output])
 }

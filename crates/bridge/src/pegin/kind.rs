@@ -45,13 +45,13 @@ impl Peg<'_> {
         {
             return Ok(TransactionKind::ValidationSpend);
         }
+        let scripts: Vec<_> = live.iter().map(|federation| federation.output_script()).collect();
+        let pays = !outputs_to(tx, &scripts)?.is_empty();
         if let Some(hash) = sighash_for_pegout_index(tx)?
             && self.is_pegout_sig_hash(&hash)?
         {
             return Ok(TransactionKind::PegOutOrMigration);
         }
-        let scripts: Vec<_> = live.iter().map(|federation| federation.output_script()).collect();
-        let pays = outputs_to(tx, &scripts).next().is_some();
         Ok(if pays { TransactionKind::PegIn } else { TransactionKind::Unknown })
     }
 

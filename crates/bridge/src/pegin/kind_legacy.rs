@@ -63,9 +63,11 @@ impl Peg<'_> {
             {
                 return Ok(false);
             }
-            // Change of a flyover or emergency form of such a federation.
+            // Change of a flyover or emergency form of such a federation. An input script that does not parse fails the call
+            // also when the rule is not in force.
+            let redeem = extract_redeem_script(tx, index)?;
             if self.is_active(Rskip::R201)
-                && let Some(redeem) = extract_redeem_script(tx, index)?
+                && let Some(redeem) = redeem
                 && not_script_exception(belongs_to(&redeem, federations, retired))?
             {
                 return Ok(false);
@@ -78,7 +80,7 @@ impl Peg<'_> {
         let minimum: Satoshi = self.constants.minimum_pegin(self.call.activations);
         let scripts: Vec<_> = federations.iter().map(|federation| federation.output_script()).collect();
         if self.is_active(Rskip::R293) {
-            return Ok(outputs_to(tx, &scripts).all(|(_, output)| output.value >= minimum));
+            return Ok(outputs_to(tx, &scripts)?.iter().all(|(_, output)| output.value >= minimum));
         }
         Ok(value_to(tx, &scripts)? >= minimum)
     }

@@ -16,7 +16,7 @@ impl Peg<'_> {
         let federations = self.live_federations()?;
         self.last_retired_script()?;
         let scripts: Vec<_> = federations.iter().map(|federation| federation.output_script().clone()).collect();
-        let utxos = utxos_to(tx, &scripts.iter().collect::<Vec<_>>());
+        let utxos = utxos_to(tx, &scripts.iter().collect::<Vec<_>>())?;
         let segwit = paid_federation(tx, &federations, |federation| Ok(federation.output_script().clone()))?;
         let segwit = segwit.format().is_segwit();
         let wallet = SpendWallet { federations, utxos, flyover: Flyover::None, segwit };

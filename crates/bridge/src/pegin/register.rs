@@ -54,10 +54,11 @@ impl Peg<'_> {
 
     /// Whether a merkle tree proves the transaction to be in the best chain's block at a height, deep enough.
     pub(crate) fn is_proved(&mut self, hash: BtcHash, height: i32, tree: &[u8], bytes: &[u8]) -> Result<bool> {
+        // Asked for first even if the height is none: the first question writes the start of the Bitcoin chain.
+        let Some(best) = caught(self.btc_best_height())? else { return Ok(false) };
         if height < 0 {
             return Ok(false);
         }
-        let Some(best) = caught(self.btc_best_height())? else { return Ok(false) };
         if best.wrapping_sub(height).wrapping_add(1) < self.constants.btc_confirmations {
             return Ok(false);
         }
@@ -154,9 +155,9 @@ impl Peg<'_> {
     /// Adds a transaction's outputs to the federations' lists and marks it as processed.
     pub(crate) fn register_outputs(&mut self, tx: &BtcTransaction) -> Result<()> {
         let active = self.active_federation()?;
-        self.add_active_utxos(utxos_to(tx, &[active.output_script()]))?;
+        self.add_active_utxos(utxos_to(tx, &[active.output_script()])?)?;
         if let Some(retiring) = self.retiring_federation()? {
-            self.add_retiring_utxos(utxos_to(tx, &[retiring.output_script()]))?;
+            self.add_retiring_utxos(utxos_to(tx, &[retiring.output_script()])?)?;
         }
         self.set_processed(tx.txid())
     }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use rhizome_chainspec::{Activations, Rskip};
 
 use crate::bitcoin::release::{ReleaseBuilder, ReleaseResult};
+use crate::bitcoin::script::{is_sent_to_address, op, parse_chunks};
 use crate::bitcoin::wallet::RedeemSource;
-use crate::bitcoin::{Address, BtcTransaction, Satoshi, Script, Utxo};
+use crate::bitcoin::{Address, BtcTransaction, Satoshi, Script, TxOutput, Utxo};
 use crate::failure::{Failure, Result};
 use crate::federation::{Federation, FlyoverInfo, redeem_script_for};
 use crate::host::BridgeHost;
@@ -92,24 +93,33 @@ impl Peg<'_> {
     }
 }
 
-/// Outputs of a transaction that pay to one of these scripts, with their index.
-pub(crate) fn outputs_to<'t>(
-    tx: &'t BtcTransaction,
-    scripts: &[&Script],
-) -> impl Iterator<Item = (u32, &'t crate::bitcoin::TxOutput)> {
-    let scripts: Vec<_> = scripts.iter().map(|script| script.as_bytes().to_vec()).collect();
-    (0u32..).zip(&tx.outputs).filter(move |(_, output)| scripts.contains(&output.script))
+/// Outputs of a transaction that pay to one of these scripts, with their index (`getWalletOutputs`). The question fails if
+/// any output looks like one to a key's hash but has an opcode in its place.
+pub(crate) fn outputs_to<'t>(tx: &'t BtcTransaction, scripts: &[&Script]) -> Result<Vec<(u32, &'t TxOutput)>> {
+    let mut paid = Vec::new();
+    for (index, output) in (0u32..).zip(&tx.outputs) {
+        if scripts.iter().any(|script| script.as_bytes() == output.script) {
+            paid.push((index, output));
+        } else if output.script.starts_with(&[op::DUP, op::HASH160])
+            && let Ok(chunks) = parse_chunks(&output.script)
+        {
+            is_sent_to_address(&chunks)?;
+        }
+    }
+    Ok(paid)
 }
 
 /// Sum that a transaction pays to one of these scripts (`getValueSentToMe`).
 pub(crate) fn value_to(tx: &BtcTransaction, scripts: &[&Script]) -> Result<Satoshi> {
-    outputs_to(tx, scripts).try_fold(0i64, |sum, (_, output)| sum.checked_add(output.value)).ok_or_else(overflow)
+    let paid = outputs_to(tx, scripts)?;
+    paid.iter().try_fold(0i64, |sum, (_, output)| sum.checked_add(output.value)).ok_or_else(overflow)
 }
 
 /// The same outputs as unspent outputs for a UTXO list.
-pub(crate) fn utxos_to(tx: &BtcTransaction, scripts: &[&Script]) -> Vec<Utxo> {
+pub(crate) fn utxos_to(tx: &BtcTransaction, scripts: &[&Script]) -> Result<Vec<Utxo>> {
     let (tx_hash, coinbase) = (tx.txid(), tx.is_coinbase());
-    outputs_to(tx, scripts)
+    Ok(outputs_to(tx, scripts)?
+        .into_iter()
         .map(|(index, output)| Utxo {
             tx_hash,
             index,
@@ -118,7 +128,7 @@ pub(crate) fn utxos_to(tx: &BtcTransaction, scripts: &[&Script]) -> Vec<Utxo> {
             coinbase,
             script: output.script(),
         })
-        .collect()
+        .collect())
 }
 
 pub(crate) fn overflow() -> Failure {

@@ -11,9 +11,6 @@ use rhizome_primitives::rlp;
 use crate::failure::{Failure, Result};
 use crate::storage::codec::{self, Satoshi};
 
-/// Hash of an address' key or script.
-pub type Hash160 = [u8; 20];
-
 /// What an address may peg in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
@@ -26,7 +23,8 @@ pub enum Entry {
 /// The whitelist with the Bitcoin height after which everybody may peg in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockWhitelist {
-    entries: BTreeMap<Hash160, Entry>,
+    /// By hash. In the state a hash has 20 bytes; one just added may have any number, which makes the cell unreadable.
+    entries: BTreeMap<Vec<u8>, Entry>,
     disable_height: i32,
 }
 
@@ -37,10 +35,10 @@ impl Default for LockWhitelist {
 }
 
 /// `hash160, limit, …, height`: the form of the one-off entries, in the order given.
-pub fn one_off_cell(entries: impl IntoIterator<Item = (Hash160, Satoshi)>, disable_height: i32) -> Vec<u8> {
+pub fn one_off_cell(entries: impl IntoIterator<Item = (impl AsRef<[u8]>, Satoshi)>, disable_height: i32) -> Vec<u8> {
     codec::list(|out| {
         for (address, limit) in entries {
-            rlp::put_bytes(out, &address);
+            rlp::put_bytes(out, address.as_ref());
             codec::put_long(out, limit);
         }
         codec::put_long(out, i64::from(disable_height));
@@ -48,8 +46,8 @@ pub fn one_off_cell(entries: impl IntoIterator<Item = (Hash160, Satoshi)>, disab
 }
 
 /// `hash160, …`: the form of the unlimited entries, in the order given.
-pub fn unlimited_cell(entries: impl IntoIterator<Item = Hash160>) -> Vec<u8> {
-    codec::list(|out| entries.into_iter().for_each(|address| rlp::put_bytes(out, &address)))
+pub fn unlimited_cell(entries: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<u8> {
+    codec::list(|out| entries.into_iter().for_each(|address| rlp::put_bytes(out, address.as_ref())))
 }
 
 impl LockWhitelist {
@@ -64,17 +62,18 @@ impl LockWhitelist {
     }
 
     /// The entry at this place in the order of address hashes.
-    pub fn nth(&self, index: usize) -> Option<(&Hash160, Entry)> {
-        self.entries.iter().nth(index).map(|(hash, entry)| (hash, *entry))
+    pub fn nth(&self, index: usize) -> Option<(&[u8], Entry)> {
+        self.entries.iter().nth(index).map(|(hash, entry)| (hash.as_slice(), *entry))
     }
 
     /// The entry of an address.
-    pub fn get(&self, address: &Hash160) -> Option<Entry> {
+    pub fn get(&self, address: &[u8]) -> Option<Entry> {
         self.entries.get(address).copied()
     }
 
     /// Adds an entry; false if the address has one.
-    pub fn add(&mut self, address: Hash160, entry: Entry) -> bool {
+    pub fn add(&mut self, address: impl Into<Vec<u8>>, entry: Entry) -> bool {
+        let address = address.into();
         if self.entries.contains_key(&address) {
             return false;
         }
@@ -83,12 +82,12 @@ impl LockWhitelist {
     }
 
     /// Removes an entry; false if there is none.
-    pub fn remove(&mut self, address: &Hash160) -> bool {
+    pub fn remove(&mut self, address: &[u8]) -> bool {
         self.entries.remove(address).is_some()
     }
 
     /// Whether this amount may be pegged in at this Bitcoin height; consumes a one-off entry if so.
-    pub fn consume(&mut self, address: &Hash160, amount: Satoshi, height: i32) -> bool {
+    pub fn consume(&mut self, address: &[u8], amount: Satoshi, height: i32) -> bool {
         let entry = self.get(address);
         let allowed = height > self.disable_height
             || match entry {
@@ -114,17 +113,17 @@ impl LockWhitelist {
 
     /// The cell of the one-off entries.
     pub fn encode_one_off(&self) -> Vec<u8> {
-        let limited = |(address, entry): (&Hash160, &Entry)| match entry {
-            Entry::OneOff(limit) => Some((*address, *limit)),
+        let limited = self.entries.iter().filter_map(|(address, entry)| match entry {
+            Entry::OneOff(limit) => Some((address, *limit)),
             Entry::Unlimited => None,
-        };
-        one_off_cell(self.entries.iter().filter_map(limited), self.disable_height)
+        });
+        one_off_cell(limited, self.disable_height)
     }
 
     /// The cell of the unlimited entries.
     pub fn encode_unlimited(&self) -> Vec<u8> {
         let unlimited = self.entries.iter().filter(|(_, entry)| **entry == Entry::Unlimited);
-        unlimited_cell(unlimited.map(|(address, _)| *address))
+        unlimited_cell(unlimited.map(|(address, _)| address))
     }
 
     /// Reads the first cell; `None` where it does not exist.
@@ -154,6 +153,6 @@ impl LockWhitelist {
     }
 }
 
-fn hash160(bytes: &[u8]) -> Result<Hash160> {
-    bytes.try_into().map_err(|_| Failure::threw("an address' hash has 20 bytes"))
+fn hash160(bytes: &[u8]) -> Result<Vec<u8>> {
+    if bytes.len() == 20 { Ok(bytes.to_vec()) } else { Err(Failure::threw("an address' hash has 20 bytes")) }
 }

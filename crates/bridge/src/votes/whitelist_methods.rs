@@ -3,7 +3,7 @@
 use rhizome_chainspec::Rskip;
 
 use crate::abi::Word;
-use crate::bitcoin::Address as BtcAddress;
+use crate::bitcoin::{Address as BtcAddress, AddressError};
 use crate::failure::{Failure, Result};
 use crate::peg::Peg;
 use crate::storage::cell::Raw;
@@ -51,8 +51,13 @@ impl Peg<'_> {
         self.cells.whitelist.loaded_mut().ok_or_else(|| Failure::threw("whitelist not read"))
     }
 
-    fn whitelist_address(&self, base58: &str) -> Option<BtcAddress> {
-        BtcAddress::from_base58(self.constants.network, base58).ok()
+    /// Hash in an address of this network, of any length.
+    fn whitelist_address(&self, base58: &str) -> Result<Option<Vec<u8>>> {
+        match BtcAddress::parse_base58(self.constants.network, base58) {
+            Ok((_, hash)) => Ok(Some(hash)),
+            Err(AddressError::Format(_) | AddressError::WrongNetwork(_)) => Ok(None),
+            Err(AddressError::Other(message)) => Err(Failure::threw(message)),
+        }
     }
 
     fn may_change_whitelist(&self) -> bool {
@@ -69,13 +74,14 @@ impl Peg<'_> {
         let network = self.constants.network;
         let whitelist = self.whitelist()?;
         let entry = usize::try_from(index).ok().and_then(|index| whitelist.nth(index));
-        Ok(entry.map(|(hash, _)| BtcAddress::p2pkh(network, *hash).to_string()).unwrap_or_default())
+        let hash = entry.and_then(|(hash, _)| hash.try_into().ok());
+        Ok(hash.map(|hash| BtcAddress::p2pkh(network, hash).to_string()).unwrap_or_default())
     }
 
     /// Limit of an address' entry, zero for an unlimited one, −1 without entry.
     pub(crate) fn whitelist_entry(&mut self, base58: &str) -> Result<i64> {
-        let Some(address) = self.whitelist_address(base58) else { return Ok(code::NOT_LISTED) };
-        Ok(match self.whitelist()?.get(&address.hash) {
+        let Some(address) = self.whitelist_address(base58)? else { return Ok(code::NOT_LISTED) };
+        Ok(match self.whitelist()?.get(&address) {
             Some(Entry::OneOff(limit)) => limit,
             Some(Entry::Unlimited) => code::UNLIMITED,
             None => code::NOT_LISTED,
@@ -84,22 +90,22 @@ impl Peg<'_> {
 
     /// Adds a one-off entry; a limit beyond 64 bits throws.
     pub(crate) fn add_one_off_to_whitelist(&mut self, base58: &str, limit: Word) -> Result<i64> {
-        let Some(address) = self.whitelist_address(base58) else { return Ok(code::BAD_ADDRESS) };
+        let Some(address) = self.whitelist_address(base58)? else { return Ok(code::BAD_ADDRESS) };
         let limit = limit.exact_i64().ok_or_else(|| Failure::threw("whitelist limit out of range"))?;
         self.add_to_whitelist(address, Entry::OneOff(limit))
     }
 
     /// Adds an unlimited entry.
     pub(crate) fn add_unlimited_to_whitelist(&mut self, base58: &str) -> Result<i64> {
-        let Some(address) = self.whitelist_address(base58) else { return Ok(code::BAD_ADDRESS) };
+        let Some(address) = self.whitelist_address(base58)? else { return Ok(code::BAD_ADDRESS) };
         self.add_to_whitelist(address, Entry::Unlimited)
     }
 
-    fn add_to_whitelist(&mut self, address: BtcAddress, entry: Entry) -> Result<i64> {
+    fn add_to_whitelist(&mut self, address: Vec<u8>, entry: Entry) -> Result<i64> {
         if !self.may_change_whitelist() {
             return Ok(code::UNAUTHORIZED);
         }
-        let added = self.whitelist()?.add(address.hash, entry);
+        let added = self.whitelist()?.add(address, entry);
         Ok(if added { code::SUCCESS } else { code::ALREADY_LISTED })
     }
 
@@ -109,8 +115,8 @@ impl Peg<'_> {
             return Ok(code::UNAUTHORIZED);
         }
         self.whitelist()?;
-        let Some(address) = self.whitelist_address(base58) else { return Ok(code::BAD_ADDRESS) };
-        let removed = self.whitelist()?.remove(&address.hash);
+        let Some(address) = self.whitelist_address(base58)? else { return Ok(code::BAD_ADDRESS) };
+        let removed = self.whitelist()?.remove(&address);
         Ok(if removed { code::SUCCESS } else { code::NOT_LISTED })
     }
 

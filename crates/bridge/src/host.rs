@@ -24,7 +24,8 @@ pub trait BridgeHost {
     fn set_cell(&mut self, key: B256, value: Option<Bytes>) -> Result<(), HostFault>;
     /// Balance in wei; zero for an absent account.
     fn balance(&mut self, address: &Address) -> Result<U256, HostFault>;
-    /// Moves `amount` wei; creates the receiver, also for an amount of zero. The Bridge has checked the balance.
+    /// Moves `amount` wei; creates the receiver, also for an amount of zero. Nobody has checked the balance
+    /// of `from`, which may fall below zero until a direct call's value arrives.
     fn transfer(&mut self, from: Address, to: Address, amount: U256) -> Result<(), HostFault>;
     /// Whether the address is marked as a contract (rskj's `Repository.isContract`).
     fn is_contract(&mut self, address: &Address) -> Result<bool, HostFault>;

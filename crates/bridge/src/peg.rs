@@ -8,9 +8,9 @@ use rhizome_primitives::{Address, BRIDGE_ADDRESS, U256};
 use crate::bitcoin::{BtcNetwork, Satoshi};
 use crate::chain_store::BtcChain;
 use crate::constants::BridgeConstants;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::federation::{Federation, FederationCache};
-use crate::host::{BridgeCall, BridgeHost, HostFault};
+use crate::host::{BridgeCall, BridgeHost};
 use crate::storage::Cells;
 
 /// Wei in a satoshi.
@@ -62,12 +62,9 @@ impl Peg<'_> {
 
     /// Pays from the Bridge's balance, at once.
     ///
-    /// rskj does not look at the balance and would store a negative one. More than all bitcoin there are would have to be
-    /// pegged in for that, so it is refused as a fault of the node and never guessed.
+    /// rskj does not look at the balance, which may fall below zero: a direct call gives back a value that only moves to the
+    /// Bridge after the call.
     pub(crate) fn pay(&mut self, receiver: Address, wei: U256) -> Result<()> {
-        if self.host.balance(&BRIDGE_ADDRESS)? < wei {
-            return Err(Failure::Host(HostFault(format!("{wei} wei are more than the Bridge holds").into())));
-        }
         self.host.transfer(BRIDGE_ADDRESS, receiver, wei)?;
         Ok(())
     }

@@ -11,7 +11,7 @@ use eyre::{Result, WrapErr, bail, eyre};
 use rhizome_chain::{Chain, ChainOptions, GenesisBlock, ImportOutcome, Incoming, StreamError};
 use rhizome_chainspec::ChainSpec;
 use rhizome_primitives::{Bytes, hex};
-use rhizome_storage::{ChainDefinition, Datadir, OpenOptions, Opened, Stores};
+use rhizome_storage::{ChainDefinition, Datadir, OpenOptions, Opened, Stores, VerifyPolicy};
 
 /// Command line options that name a chain.
 #[derive(Args, Clone, Debug)]
@@ -81,6 +81,8 @@ impl ChainSource {
             genesis: genesis.hash(),
             engine: None,
             create: false,
+            verify: VerifyPolicy::default(),
+            gc: None,
         })?;
         let chain = Chain::open(Arc::new(spec), &genesis, opened.stores, ChainOptions::default())?;
         Ok(LoadedChain { chain, name: path.display().to_string(), _datadir: Some(opened.datadir) })

@@ -1,6 +1,7 @@
 //! Results: a JSON object or a few lines for people.
 
 use rhizome_chain::{Head, Phase, PhaseTimers};
+use rhizome_storage::GcSummary;
 use serde::Serialize;
 
 /// Prints one object as the last line of standard output.
@@ -84,6 +85,29 @@ pub(crate) struct ReplayReport {
     pub(crate) engine: &'static str,
     pub(crate) executor: &'static str,
     pub(crate) workers: usize,
+    /// Where old states are given up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) gc: Option<CollectionReport>,
+}
+
+/// What was done to give up old states.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CollectionReport {
+    /// Epochs begun.
+    rotations: u64,
+    /// Epochs dropped.
+    collections: u64,
+    /// Why the last one was not dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    declined: Option<String>,
+}
+
+impl From<GcSummary> for CollectionReport {
+    fn from(summary: GcSummary) -> Self {
+        let GcSummary { rotations, collections, declined, .. } = summary;
+        Self { rotations, collections, declined }
+    }
 }
 
 impl ReplayReport {
@@ -93,7 +117,7 @@ impl ReplayReport {
             blocks, known, transactions, gas, head, seconds, blocks_per_second, mgas_per_second, phases, ..
         } = self;
         let PhasesReport { decode, recover, validate, execute, commit, persist } = phases;
-        format!(
+        let mut text = format!(
             "executed {blocks} blocks ({known} more were known), {transactions} transactions, {gas} gas in {seconds:.2} s\n\
              {blocks_per_second:.1} blocks/s, {mgas_per_second:.2} Mgas/s\n\
              seconds by phase, summed over threads: decode {decode:.2}, recover {recover:.2}, validate {validate:.2}, \
@@ -101,6 +125,13 @@ impl ReplayReport {
              head: block {}, hash {}, state root {}\n\
              engine {}, executor {}, {} worker",
             head.number, head.hash, head.state_root, self.engine, self.executor, self.workers
-        )
+        );
+        if let Some(CollectionReport { rotations, collections, declined }) = &self.gc {
+            text.push_str(&format!("\nold states: {rotations} epochs begun, {collections} dropped"));
+            if let Some(reason) = declined {
+                text.push_str(&format!("; the last one stays: {reason}"));
+            }
+        }
+        text
     }
 }

@@ -100,4 +100,3 @@ fn check_states(name: &str, chain: &TestChain, reference: &TestChain) {
         assert_eq!(chain.chain.rewind(kept).unwrap().record.number, kept);
     }
 }
-

@@ -32,7 +32,8 @@ pub(crate) fn open(settings: &Settings, chosen: &ChosenChain, create: bool) -> R
                 "--gc on needs an engine that keeps its nodes on disk, not --trie-engine memory",
             ));
         }
-        let chain = chain_over(Stores::memory(), chosen, &genesis)?;
+        let options = ChainOptions { clock: Some(now), ..ChainOptions::default() };
+        let chain = Chain::open(chosen.spec.clone(), &genesis, Stores::memory(), options)?;
         return Ok(OpenChain { chain, datadir: None, engine: TrieEngine::Memory, _temporary: None });
     }
     let temporary = match &chosen.datadir {
@@ -68,13 +69,13 @@ pub(crate) fn open(settings: &Settings, chosen: &ChosenChain, create: bool) -> R
         );
     }
     let engine = opened.datadir.format().engine.parse().map_err(Failure::input)?;
-    let chain = chain_over(opened.stores, chosen, &genesis)?;
+    let mut options = ChainOptions { clock: Some(now), ..ChainOptions::default() };
+    if let Some(gc) = &gc {
+        // An epoch can only end where something was made durable.
+        options.flush.bytes = options.flush.bytes.min(gc.options.epoch_size);
+    }
+    let chain = Chain::open(chosen.spec.clone(), &genesis, opened.stores, options)?;
     Ok(OpenChain { chain, datadir: Some(opened.datadir), engine, _temporary: temporary })
-}
-
-fn chain_over(stores: Stores, chosen: &ChosenChain, genesis: &GenesisBlock) -> Result<Chain, Failure> {
-    let options = ChainOptions { clock: Some(now), ..ChainOptions::default() };
-    Ok(Chain::open(chosen.spec.clone(), genesis, stores, options)?)
 }
 
 fn now() -> u64 {

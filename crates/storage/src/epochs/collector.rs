@@ -77,7 +77,8 @@ impl Collector {
             self.reap(&mut state)?;
         }
         let Some(head) = durable.head()? else { return Ok(()) };
-        if self.epochs.newest_bytes() >= self.options.epoch_size {
+        // While one epoch too many waits for its collection, the newest grows, so that their number stays bounded.
+        if self.epochs.newest_bytes() >= self.options.epoch_size && self.epochs.count() <= self.options.epochs {
             let highest = durable.highest(head.number)?.unwrap_or(head.number);
             self.epochs.rotate(highest, &self.control)?;
             state.summary.rotations += 1;

@@ -46,7 +46,9 @@ pub(crate) fn measure(
             store.flush()?;
         }
         drop(store);
-        found.push(cold_reads(kind.name(), directory.path(), window, || open_engine(kind, directory.path()))?);
+        found.push(cold_reads(kind.name(), directory.path(), window, || {
+            Ok(open_engine(kind, directory.path())? as Arc<dyn TrieStore>)
+        })?);
     }
     found.push(segment(window, head)?);
     Ok(found)

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    BlockFileArgs, BlockRangeArgs, ChainArgs, CheckArgs, CompletionsArgs, ConfigArgs, ConvertArgs, DatadirArgs,
-    EngineArgs, ExportArgs, ExportStateArgs, GcCommandArgs, RewindArgs,
+    BlockFileArgs, BlockRangeArgs, BuildSegmentsArgs, ChainArgs, CheckArgs, CompletionsArgs, ConfigArgs, ConvertArgs,
+    DatadirArgs, EngineArgs, ExportArgs, ExportStateArgs, GcCommandArgs, ReplayArgs, RewindArgs, SegmentsArgs,
 };
 
 /// Rhizome, a full node for Rootstock.
@@ -33,7 +33,7 @@ pub enum Command {
     ///
     /// Reads block files one after another as one stream, and checks every rule and every root. Without `--datadir` nothing
     /// is kept. Stops at the first block that is wrong, and says what was expected and what the block has.
-    Replay(BlockArgs),
+    Replay(ReplayArgs),
     /// Execute and check exported blocks into a data directory
     ///
     /// As replay, and the data directory is kept. Blocks that are already there are skipped quickly, so an import that was
@@ -53,7 +53,7 @@ pub enum Command {
     Completions(CompletionsArgs),
 }
 
-/// Arguments of replay and import.
+/// Arguments of import.
 #[derive(Debug, clap::Args)]
 pub struct BlockArgs {
     /// The files.
@@ -96,6 +96,22 @@ pub enum DbCommand {
     ///
     /// One lower-case hex message a line, in pre-order, left first. A long value follows its node.
     ExportState(ExportStateArgs),
+    /// Files with exactly the trie nodes that a range of blocks reads
+    #[command(subcommand)]
+    Segments(SegmentsCommand),
+}
+
+/// Commands on segments.
+#[derive(Debug, Subcommand)]
+pub enum SegmentsCommand {
+    /// Execute stored blocks again and keep the nodes that they read, one file for each range
+    ///
+    /// The states of the range must be in the data directory. `rhizome replay --segments DIR` runs on the files.
+    Build(BuildSegmentsArgs),
+    /// Say which segments a directory has
+    List(SegmentsArgs),
+    /// Read every byte of every segment: checksums, hashes, order
+    Verify(SegmentsArgs),
 }
 
 /// Commands on the configuration.

@@ -49,6 +49,14 @@ impl Chain {
         let nodes: Arc<dyn TrieStore> = Arc::clone(recorder) as Arc<dyn TrieStore>;
         let mut footprints = Vec::new();
         for stored in self.stored_blocks(number)? {
+            // A collected state may lack nodes even where its root is there.
+            let Some(_pin) = self.stores.pin(&stored.parent) else {
+                let what = format!(
+                    "the state of block {}, which block {number} starts from, was collected",
+                    stored.parent.number
+                );
+                return Err(StorageError::Refused(what).into());
+            };
             recorder.take();
             let state = Trie::open(stored.parent.state_root, Arc::clone(&nodes))?;
             let done = Reexecution::new(self).run(&stored.block, &state)?;

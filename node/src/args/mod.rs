@@ -8,6 +8,7 @@ mod datadir;
 mod db;
 mod engine;
 mod export;
+mod segments;
 
 pub use blocks::{BlockFileArgs, BlockRangeArgs};
 pub use chain::ChainArgs;
@@ -17,3 +18,4 @@ pub use datadir::DatadirArgs;
 pub use db::{CheckArgs, ConvertArgs, ExportStateArgs, GcCommandArgs, RewindArgs};
 pub use engine::{ByteSize, EngineArgs, ExecutorKind, FlatDbVerify, GcArgs, Switch};
 pub use export::ExportArgs;
+pub use segments::{BuildSegmentsArgs, ReplayArgs, SegmentsArgs};

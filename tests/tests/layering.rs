@@ -19,12 +19,16 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// Only these crates may link these libraries.
-const OWNERS: &[(&str, &[&str])] =
-    &[("rocksdb", &["rhizome-storage"]), ("revm-interpreter", &["rhizome-executor"]), ("bitcoin", &["rhizome-bridge", "rhizome-executor"])];
+const OWNERS: &[(&str, &[&str])] = &[
+    ("rocksdb", &["rhizome-storage"]),
+    ("revm-interpreter", &["rhizome-executor"]),
+    ("bitcoin", &["rhizome-bridge", "rhizome-executor"]),
+];
 
 #[test]
 fn uses_go_one_way() {
-    let metadata = MetadataCommand::new().manifest_path(rhizome_tests::repository().join("Cargo.toml")).no_deps().exec().unwrap();
+    let metadata =
+        MetadataCommand::new().manifest_path(rhizome_tests::repository().join("Cargo.toml")).no_deps().exec().unwrap();
     let layer: BTreeMap<&str, usize> =
         LAYERS.iter().enumerate().flat_map(|(index, names)| names.iter().map(move |name| (*name, index))).collect();
     let mut checked = 0;
@@ -42,10 +46,12 @@ fn uses_go_one_way() {
 
 #[test]
 fn heavy_libraries_have_one_owner() {
-    let metadata = MetadataCommand::new().manifest_path(rhizome_tests::repository().join("Cargo.toml")).no_deps().exec().unwrap();
+    let metadata =
+        MetadataCommand::new().manifest_path(rhizome_tests::repository().join("Cargo.toml")).no_deps().exec().unwrap();
     for (library, owners) in OWNERS {
         for package in &metadata.packages {
-            let uses = package.dependencies.iter().any(|used| used.name == *library && used.kind == DependencyKind::Normal);
+            let uses =
+                package.dependencies.iter().any(|used| used.name == *library && used.kind == DependencyKind::Normal);
             assert!(!uses || owners.contains(&package.name.as_str()), "{} must not use {library}", package.name);
         }
     }

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::fetch::Fetch;
 use crate::gate::Gate;
 use crate::heap::Heap;
-use crate::index::Index;
+use crate::index::{Index, IndexPlace};
 use crate::io::Disk;
 use crate::open::{self, Opened};
 use crate::options::{Options, VerifyPolicy};
@@ -29,6 +29,7 @@ pub struct FlatDb<D> {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) verify: VerifyPolicy,
     pub(crate) index_lag: Option<u64>,
+    resident_index: u64,
     pub(crate) store: u64,
     pub(crate) heap: Heap,
     pub(crate) index: ArcSwap<Index>,
@@ -52,13 +53,13 @@ impl<D: Digest> FlatDb<D> {
     /// Opens for reading and writing, see [`Options::open`].
     pub(crate) fn open(directory: &Path, options: Options) -> Result<Self> {
         let create_with = options.create.then_some(options.index_bits);
-        let opened = open::open::<D>(&*options.disk, directory, create_with)?;
+        let opened = open::open::<D>(options.index_place(directory), create_with)?;
         Ok(Self::assemble(directory, options, opened))
     }
 
     /// Opens for reading the last checkpoint, see [`Options::open_read_only`].
     pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Self> {
-        let opened = open::open_read_only::<D>(&*options.disk, directory)?;
+        let opened = open::open_read_only::<D>(options.index_place(directory))?;
         Ok(Self::assemble(directory, options, opened))
     }
 
@@ -69,6 +70,7 @@ impl<D: Digest> FlatDb<D> {
             disk: options.disk,
             verify: options.verify,
             index_lag: options.index_lag,
+            resident_index: options.resident_index,
             store: checkpoint.store,
             heap,
             index: ArcSwap::from_pointee(index),
@@ -84,6 +86,10 @@ impl<D: Digest> FlatDb<D> {
             _lock: lock,
             _digest: PhantomData,
         }
+    }
+
+    pub(crate) fn index_place(&self) -> IndexPlace<'_> {
+        IndexPlace { disk: &*self.disk, directory: &self.directory, resident: self.resident_index }
     }
 
     /// What the store holds and has done.

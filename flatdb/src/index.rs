@@ -1,6 +1,10 @@
-//! The index: a table of slots in a file, or in memory for a reader that has to rebuild one.
+//! The index: a table of slots and the file that keeps it.
 //!
-//! [`crate::slots`] has the protocol. Here are the file, its sums and its growth. The sums over the filled slots (without
+//! Up to a size the table is resident: it lives in the process's memory, in large pages, is read from the file at opening, and
+//! the pages that changed are written back when the index is made durable. So placing a slot touches no file, and a look-up
+//! costs one cache miss. A larger table is a map of its file, whose pages the kernel may take back.
+//!
+//! [`crate::slots`] has the protocol. Here are the file and the sums. The sums over the filled slots (without
 //! the ambiguous bits, which are recomputed at every opening) and over their keys go into the checkpoint: a slot that the
 //! disk lost or changed is noticed at the next opening.
 
@@ -37,15 +41,65 @@ pub(crate) struct Tally {
     pub(crate) slots: u64,
 }
 
-/// One index, mapped.
+/// Slots that are written to the file together.
+const PAGE: usize = 512;
+/// Pages that one write takes at most, 1 MiB.
+const RUN: usize = 256;
+
+/// Where index files are, and up to how many bytes they are resident.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IndexPlace<'a> {
+    pub(crate) disk: &'a dyn Disk,
+    pub(crate) directory: &'a Path,
+    pub(crate) resident: u64,
+}
+
+impl IndexPlace<'_> {
+    fn path(&self, generation: u64) -> PathBuf {
+        self.directory.join(file_name(generation))
+    }
+
+    fn is_resident(&self, bits: u32) -> bool {
+        8 << bits <= self.resident
+    }
+}
+
+/// Which pages of a resident table differ from the file.
+#[derive(Debug)]
+struct Dirty(Box<[AtomicU64]>);
+
+impl Dirty {
+    fn new(slots: usize) -> Self {
+        Self((0..slots.div_ceil(PAGE * 64)).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// To be called after the slot was changed: who takes the page then sees the change or leaves it marked.
+    #[inline]
+    fn mark(&self, position: usize) {
+        let page = position / PAGE;
+        self.0[page / 64].fetch_or(1 << (page % 64), Ordering::AcqRel);
+    }
+
+    /// Takes the marked pages.
+    fn take(&self) -> Vec<usize> {
+        let words = self.0.iter().enumerate().map(|(word, bits)| (word, bits.swap(0, Ordering::AcqRel)));
+        words
+            .flat_map(|(word, bits)| (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit))
+            .collect()
+    }
+}
+
+/// One index.
 #[derive(Debug)]
 pub(crate) struct Index {
     pub(crate) path: PathBuf,
     pub(crate) generation: u64,
     pub(crate) bits: u32,
-    /// None for an index in memory.
+    /// None for a reader's own.
     file: Option<Box<dyn DiskFile>>,
     pub(crate) slots: SlotMap,
+    /// For a resident table.
+    dirty: Option<Dirty>,
     /// Records placed and those that batches under way may still place.
     expected: AtomicU64,
     records: AtomicU64,
@@ -61,40 +115,56 @@ pub(crate) fn file_name(generation: u64) -> String {
 
 impl Index {
     /// Creates the empty index file of a generation, all its space reserved.
-    pub(crate) fn create(disk: &dyn Disk, directory: &Path, generation: u64, bits: u32, header: &[u8]) -> Result<Self> {
-        let path = directory.join(file_name(generation));
-        let file = disk.open(&path, true).map_err(Error::io("create", &path))?;
+    pub(crate) fn create(place: IndexPlace<'_>, generation: u64, bits: u32, header: &[u8]) -> Result<Self> {
+        let path = place.path(generation);
+        let file = place.disk.open(&path, true).map_err(Error::io("create", &path))?;
         let len = HEADER + (8u64 << bits);
         file.set_len(0).map_err(Error::io("cut", &path))?;
         file.allocate(len).map_err(Error::io("reserve space for", &path))?;
         file.write_at(header, 0).map_err(Error::io("write", &path))?;
-        Self::map(path, file, generation, bits, true)
+        let slots = if place.is_resident(bits) {
+            SlotMap::in_memory(1 << bits).map_err(Error::io("get memory for", &path))?
+        } else {
+            SlotMap::new(file.file(), HEADER, 1 << bits, true).map_err(Error::io("map", &path))?
+        };
+        Ok(Self::new(path, Some(file), slots, (generation, bits), place))
     }
 
     /// An empty index in memory, for a reader whose file is damaged.
-    pub(crate) fn in_memory(directory: &Path, generation: u64, bits: u32) -> Result<Self> {
-        let path = directory.join(file_name(generation));
+    pub(crate) fn in_memory(place: IndexPlace<'_>, generation: u64, bits: u32) -> Result<Self> {
+        let path = place.path(generation);
         let slots = SlotMap::in_memory(1 << bits).map_err(Error::io("get memory for", &path))?;
-        Ok(Self::new(path, None, slots, generation, bits))
+        Ok(Self::new(path, None, slots, (generation, bits), place))
     }
 
-    /// Maps an index file that exists. A map that is not `writable` shows the file and keeps changes to itself.
-    pub(crate) fn map(
-        path: PathBuf,
+    /// Reads or maps an index file that exists. One that is not `writable` keeps changes to itself.
+    pub(crate) fn open(
+        place: IndexPlace<'_>,
         file: Box<dyn DiskFile>,
-        generation: u64,
-        bits: u32,
+        (generation, bits): (u64, u32),
         writable: bool,
     ) -> Result<Self> {
-        let slots = SlotMap::new(file.file(), HEADER, 1 << bits, writable).map_err(Error::io("map", &path))?;
-        Ok(Self::new(path, Some(file), slots, generation, bits))
+        let path = place.path(generation);
+        let slots = if place.is_resident(bits) {
+            SlotMap::read(file.file(), HEADER, 1 << bits).map_err(Error::io("read", &path))?
+        } else {
+            SlotMap::new(file.file(), HEADER, 1 << bits, writable).map_err(Error::io("map", &path))?
+        };
+        Ok(Self::new(path, Some(file), slots, (generation, bits), place))
     }
 
-    fn new(path: PathBuf, file: Option<Box<dyn DiskFile>>, slots: SlotMap, generation: u64, bits: u32) -> Self {
+    fn new(
+        path: PathBuf,
+        file: Option<Box<dyn DiskFile>>,
+        slots: SlotMap,
+        (generation, bits): (u64, u32),
+        place: IndexPlace<'_>,
+    ) -> Self {
         Self {
             path,
             generation,
             bits,
+            dirty: (place.is_resident(bits) && file.is_some()).then(|| Dirty::new(slots.len())),
             file,
             slots,
             expected: AtomicU64::new(0),
@@ -102,6 +172,14 @@ impl Index {
             keys: AtomicU64::new(0),
             sum: AtomicU64::new(0),
             ambiguous: AtomicU64::new(0),
+        }
+    }
+
+    /// Notes that a slot was changed.
+    #[inline]
+    fn changed(&self, position: usize) {
+        if let Some(dirty) = &self.dirty {
+            dirty.mark(position);
         }
     }
 
@@ -123,6 +201,7 @@ impl Index {
                 sum = sum.wrapping_add(slots::mix(position as u64, slot.unmarked()));
             } else {
                 self.slots.replace(position, slot.0, 0);
+                self.changed(position);
             }
         }
         if (records, sum) != (expected.records, expected.slots) {
@@ -201,6 +280,7 @@ impl Index {
         };
         match slots::place(&self.slots, key, offset, same, marked)? {
             Placed::At(position) => {
+                self.changed(position);
                 let slot = Slot::new(key, offset).0;
                 self.sum.fetch_add(slots::mix(position as u64, slot), Ordering::AcqRel);
                 self.keys.fetch_add(slots::mix(0, slots::head(key)), Ordering::AcqRel);
@@ -215,11 +295,28 @@ impl Index {
         }
     }
 
-    /// Makes the slots durable.
+    /// Makes the slots durable that were placed before the call.
     pub(crate) fn sync(&self) -> Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
-        self.slots.flush().map_err(Error::io("flush", &self.path))?;
+        match &self.dirty {
+            Some(dirty) => self.write_back(&**file, &dirty.take())?,
+            None => self.slots.flush().map_err(Error::io("flush", &self.path))?,
+        }
         file.sync().map_err(Error::io("sync", &self.path))
+    }
+
+    /// Writes pages of a resident table to the file, neighbours together.
+    fn write_back(&self, file: &dyn DiskFile, pages: &[usize]) -> Result<()> {
+        let mut bytes = Vec::with_capacity(8 * PAGE * RUN);
+        for run in pages.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(RUN)) {
+            bytes.clear();
+            let first = run.first().map_or(0, |page| page * PAGE);
+            for position in first..self.len().min(first + run.len() * PAGE) {
+                bytes.extend_from_slice(&self.slots.load(position).to_le_bytes());
+            }
+            file.write_at(&bytes, HEADER + 8 * first as u64).map_err(Error::io("write", &self.path))?;
+        }
+        Ok(())
     }
 }
 

@@ -3,8 +3,8 @@
 //! What makes the maps sound:
 //! - The heap is mapped once over a long range of addresses. Bytes below the file's length are read only after they were
 //!   written and published, and never change afterwards; nothing beyond the length is touched ([`HeapMap::slice`] checks).
-//! - The index has all its space reserved before it is mapped, so touching it cannot fault, and it is accessed only as
-//!   eight-byte atomics.
+//! - The index is memory of the process, or has all its file's space reserved before it is mapped, so touching it cannot
+//!   fault, and it is accessed only as eight-byte atomics.
 //! - A finished file ([`FileMap`]) is never written again: it is replaced by renaming and removed, which leaves a map alone.
 //! - The directory's lock keeps other writers of this crate away. Another program that shortens the files under an open
 //!   store is outside what any map can stand.
@@ -17,6 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memmap2::{Advice, MmapMut, MmapOptions, MmapRaw};
 
 use crate::slots::Slots;
+
+/// Bytes of a file that are read at once.
+const READ: usize = 1 << 20;
 
 /// What the kernel maps and reads at once.
 pub(crate) const PAGE: u64 = 4096;
@@ -140,9 +143,30 @@ impl SlotMap {
         Ok(Self { map, slots })
     }
 
-    /// Slots in memory, all empty.
+    /// Slots in memory, all empty, in large pages where the system has them: look-ups jump all over the table.
     pub(crate) fn in_memory(slots: usize) -> io::Result<Self> {
-        Ok(Self { map: MmapRaw::from(MmapMut::map_anon(Self::bytes(slots)?)?), slots })
+        let map = MmapRaw::from(MmapMut::map_anon(Self::bytes(slots)?)?);
+        #[cfg(target_os = "linux")]
+        map.advise(Advice::HugePage).ok();
+        Ok(Self { map, slots })
+    }
+
+    /// Slots in memory, read from byte `offset` of a file.
+    pub(crate) fn read(file: &File, offset: u64, slots: usize) -> io::Result<Self> {
+        use std::os::unix::fs::FileExt;
+        let table = Self::in_memory(slots)?;
+        let mut bytes = vec![0; Self::bytes(slots)?.min(READ)];
+        for start in (0..slots).step_by(READ / 8) {
+            let part = &mut bytes[..8 * (slots - start).min(READ / 8)];
+            file.read_exact_at(part, offset + 8 * start as u64)?;
+            for (position, slot) in (start..).zip(part.chunks_exact(8)) {
+                let slot = slot.iter().rev().fold(0, |slot, byte| slot << 8 | u64::from(*byte));
+                if slot != 0 {
+                    table.at(position).store(slot.to_le(), Ordering::Release);
+                }
+            }
+        }
+        Ok(table)
     }
 
     fn bytes(slots: usize) -> io::Result<usize> {

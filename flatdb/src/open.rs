@@ -12,8 +12,7 @@ use crate::checkpoint::{self, Checkpoint, CheckpointFile, IndexMark};
 use crate::digest::{Digest, Key};
 use crate::error::{Error, Result};
 use crate::heap::{self, Heap};
-use crate::index::{self, Index, Tally};
-use crate::io::Disk;
+use crate::index::{self, Index, IndexPlace, Tally};
 use crate::iter::Records;
 use crate::slots;
 use crate::stats::Recovery;
@@ -41,7 +40,8 @@ pub(crate) struct Opened {
 }
 
 /// Opens for writing.
-pub(crate) fn open<D: Digest>(disk: &dyn Disk, directory: &Path, create_with: Option<u32>) -> Result<Opened> {
+pub(crate) fn open<D: Digest>(place: IndexPlace<'_>, create_with: Option<u32>) -> Result<Opened> {
+    let IndexPlace { disk, directory, .. } = place;
     let path = directory.join("checkpoint");
     if !path.exists() {
         if create_with.is_none() {
@@ -54,20 +54,21 @@ pub(crate) fn open<D: Digest>(disk: &dyn Disk, directory: &Path, create_with: Op
     if let Some(bits) = create_with
         && !path.exists()
     {
-        create::<D>(disk, directory, bits)?;
+        create::<D>(place, bits)?;
     }
     let file = disk.open(&path, false).map_err(Error::io("open", &path))?;
     let checkpoints = CheckpointFile::new(&path, file);
     let found = checkpoints.read(&D::ID)?;
-    let files = Files { disk, directory, writable: true };
+    let files = Files { place, writable: true };
     let (checkpoint, heap, index, recovery) = files.recover::<D>(&found)?;
     heap.cut()?;
-    remove_other_indexes(disk, directory, index.generation)?;
+    remove_other_indexes(place, index.generation)?;
     Ok(Opened { checkpoint, checkpoints, heap, index, recovery, lock: Some(lock) })
 }
 
 /// Opens for reading the newest checkpoint; a writer may be beside.
-pub(crate) fn open_read_only<D: Digest>(disk: &dyn Disk, directory: &Path) -> Result<Opened> {
+pub(crate) fn open_read_only<D: Digest>(place: IndexPlace<'_>) -> Result<Opened> {
+    let IndexPlace { disk, directory, .. } = place;
     let path = directory.join("checkpoint");
     if !path.exists() {
         return Err(Error::NotFound { path: directory.to_owned() });
@@ -77,7 +78,7 @@ pub(crate) fn open_read_only<D: Digest>(disk: &dyn Disk, directory: &Path) -> Re
         let file = disk.open(&path, false).map_err(Error::io("open", &path))?;
         let checkpoints = CheckpointFile::new(&path, file);
         let found = checkpoints.read(&D::ID)?;
-        let files = Files { disk, directory, writable: false };
+        let files = Files { place, writable: false };
         match files.recover::<D>(&found) {
             Ok((checkpoint, heap, index, recovery)) => {
                 return Ok(Opened { checkpoint, checkpoints, heap, index, recovery, lock: None });
@@ -92,8 +93,7 @@ pub(crate) fn open_read_only<D: Digest>(disk: &dyn Disk, directory: &Path) -> Re
 
 /// Where the files are and what may be done to them.
 struct Files<'a> {
-    disk: &'a dyn Disk,
-    directory: &'a Path,
+    place: IndexPlace<'a>,
     writable: bool,
 }
 
@@ -115,7 +115,7 @@ impl Files<'_> {
                 Err(error) => return Err(error),
             }
         }
-        let nothing = || Error::NotFound { path: self.directory.to_owned() };
+        let nothing = || Error::NotFound { path: self.place.directory.to_owned() };
         Err(damage.unwrap_or_else(nothing))
     }
 
@@ -132,7 +132,7 @@ impl Files<'_> {
             return Ok((heap, index, recovery));
         }
         if !self.writable && self.is_outdated::<D>(checkpoint)? {
-            let path = self.directory.join(index::file_name(mark.generation));
+            let path = self.place.directory.join(index::file_name(mark.generation));
             return Err(Error::Corrupt { path, offset: 0, problem: "it was replaced while it was opened".to_owned() });
         }
         let generation = self.unused_generation()?.max(mark.generation.saturating_add(1));
@@ -145,8 +145,8 @@ impl Files<'_> {
     }
 
     fn open_heap<D: Digest>(&self, checkpoint: &Checkpoint) -> Result<Heap> {
-        let path = self.directory.join("heap");
-        let file = self.disk.open(&path, false).map_err(Error::io("open", &path))?;
+        let path = self.place.directory.join("heap");
+        let file = self.place.disk.open(&path, false).map_err(Error::io("open", &path))?;
         checkpoint::check_header(&path, &*file, &heap_header::<D>(checkpoint.store))?;
         let len = file.file().metadata().map_err(Error::io("read", &path))?.len();
         if checkpoint.heap_end < heap::HEADER || len < checkpoint.heap_end || checkpoint.heap_end > heap::LIMIT {
@@ -162,8 +162,8 @@ impl Files<'_> {
         if !index::BITS.contains(&mark.bits) || mark.end > checkpoint.heap_end {
             return Ok(None);
         }
-        let path = self.directory.join(index::file_name(mark.generation));
-        let file = match self.disk.open(&path, false) {
+        let path = self.place.directory.join(index::file_name(mark.generation));
+        let file = match self.place.disk.open(&path, false) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(Error::Io { operation: "open", path, source }),
@@ -173,34 +173,34 @@ impl Files<'_> {
         if checkpoint::check_header(&path, &*file, &header).is_err() || len < index::HEADER + (8 << mark.bits) {
             return Ok(None);
         }
-        let index = Index::map(path, file, mark.generation, mark.bits, self.writable)?;
+        let index = Index::open(self.place, file, (mark.generation, mark.bits), self.writable)?;
         Ok(index.adopt(mark.end, &mark.tally).then_some(index))
     }
 
     /// An index over everything in the heap: a new file, or in memory for a reader.
     fn build<D: Digest>(&self, store: u64, generation: u64, bits: u32, heap: &Heap) -> Result<Index> {
         if self.writable {
-            return build_index::<D>(self.disk, self.directory, (store, generation, bits), heap);
+            return build_index::<D>(self.place, (store, generation, bits), heap);
         }
-        let index = Index::in_memory(self.directory, generation, bits)?;
+        let index = Index::in_memory(self.place, generation, bits)?;
         place_all::<D>(&index, heap, heap::HEADER, heap.end())?;
         Ok(index)
     }
 
     /// Whether there is a newer checkpoint by now.
     fn is_outdated<D: Digest>(&self, checkpoint: &Checkpoint) -> Result<bool> {
-        let path = self.directory.join("checkpoint");
-        let file = self.disk.open(&path, false).map_err(Error::io("open", &path))?;
+        let path = self.place.directory.join("checkpoint");
+        let file = self.place.disk.open(&path, false).map_err(Error::io("open", &path))?;
         let newest = CheckpointFile::new(&path, file).read(&D::ID)?;
         Ok(newest.first().is_some_and(|newest| newest.sequence > checkpoint.sequence + 1))
     }
 
     /// A generation above that of every index file in the directory.
     fn unused_generation(&self) -> Result<u64> {
-        let entries = std::fs::read_dir(self.directory).map_err(Error::io("list", self.directory))?;
+        let entries = std::fs::read_dir(self.place.directory).map_err(Error::io("list", self.place.directory))?;
         let mut unused = 0;
         for entry in entries {
-            let name = entry.map_err(Error::io("list", self.directory))?.file_name();
+            let name = entry.map_err(Error::io("list", self.place.directory))?.file_name();
             unused = unused.max(generation_of(&name).map_or(0, |generation| generation.saturating_add(1)));
         }
         Ok(unused)
@@ -252,13 +252,12 @@ fn place_all<D: Digest>(index: &Index, heap: &Heap, from: u64, end: u64) -> Resu
 
 /// An index file over everything in the heap.
 pub(crate) fn build_index<D: Digest>(
-    disk: &dyn Disk,
-    directory: &Path,
+    place: IndexPlace<'_>,
     (store, generation, bits): (u64, u64, u32),
     heap: &Heap,
 ) -> Result<Index> {
     let header = index_header::<D>(store, generation, bits);
-    let index = Index::create(disk, directory, generation, bits, &header)?;
+    let index = Index::create(place, generation, bits, &header)?;
     let placed = place_all::<D>(&index, heap, heap::HEADER, heap.end())?;
     index.expect(placed.records);
     Ok(index)
@@ -304,14 +303,15 @@ fn refuse_foreign(directory: &Path) -> Result<()> {
 }
 
 /// Writes an empty store. The checkpoint comes last: without it the next opening starts anew.
-fn create<D: Digest>(disk: &dyn Disk, directory: &Path, bits: u32) -> Result<()> {
+fn create<D: Digest>(place: IndexPlace<'_>, bits: u32) -> Result<()> {
+    let IndexPlace { disk, directory, .. } = place;
     let store = checkpoint::draw_store_number();
     let heap_path = directory.join("heap");
     let heap = disk.open(&heap_path, true).map_err(Error::io("create", &heap_path))?;
     heap.set_len(heap::HEADER).map_err(Error::io("cut", &heap_path))?;
     heap.write_at(&heap_header::<D>(store), 0).map_err(Error::io("write", &heap_path))?;
     heap.sync().map_err(Error::io("sync", &heap_path))?;
-    Index::create(disk, directory, 0, bits, &index_header::<D>(store, 0, bits))?.sync()?;
+    Index::create(place, 0, bits, &index_header::<D>(store, 0, bits))?.sync()?;
     let path = directory.join("checkpoint");
     let temporary = directory.join("checkpoint.new");
     let file = disk.open(&temporary, true).map_err(Error::io("create", &temporary))?;
@@ -336,7 +336,8 @@ fn generation_of(name: &std::ffi::OsStr) -> Option<u64> {
 }
 
 /// Removes the index files that are not the one in use.
-pub(crate) fn remove_other_indexes(disk: &dyn Disk, directory: &Path, generation: u64) -> Result<()> {
+pub(crate) fn remove_other_indexes(place: IndexPlace<'_>, generation: u64) -> Result<()> {
+    let IndexPlace { disk, directory, .. } = place;
     let entries = std::fs::read_dir(directory).map_err(Error::io("list", directory))?;
     for entry in entries {
         let entry = entry.map_err(Error::io("list", directory))?;

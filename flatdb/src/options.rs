@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::fetch::ColdReads;
+use crate::index::IndexPlace;
 use crate::io::{Disk, OsDisk};
 use crate::{Digest, FlatDb, Result};
 
@@ -29,6 +30,7 @@ pub struct Options {
     pub(crate) verify: VerifyPolicy,
     pub(crate) index_bits: u32,
     pub(crate) index_lag: Option<u64>,
+    pub(crate) resident_index: u64,
     pub(crate) cold_reads: ColdReads,
     pub(crate) disk: Arc<dyn Disk>,
 }
@@ -40,6 +42,7 @@ impl Default for Options {
             verify: VerifyPolicy::default(),
             index_bits: 16,
             index_lag: None,
+            resident_index: 512 << 20,
             cold_reads: ColdReads::default(),
             disk: Arc::new(OsDisk),
         }
@@ -74,6 +77,18 @@ impl Options {
     pub fn index_lag(mut self, bytes: u64) -> Self {
         self.index_lag = Some(bytes);
         self
+    }
+
+    /// Up to how many bytes the index lives in the process's memory, eight bytes for each record at full load, about sixteen on
+    /// average; a larger one is a map of its file. Default: 512 MiB.
+    #[must_use]
+    pub fn resident_index(mut self, bytes: u64) -> Self {
+        self.resident_index = bytes;
+        self
+    }
+
+    pub(crate) fn index_place<'a>(&'a self, directory: &'a Path) -> IndexPlace<'a> {
+        IndexPlace { disk: &*self.disk, directory, resident: self.resident_index }
     }
 
     /// How reads of many records bring in what is not in memory. Default: [`ColdReads::Advise`].

@@ -122,7 +122,7 @@ impl<D: Digest> FlatDb<D> {
             return Err(Error::Full { needed: 1 << bits, limit: 1 << index::BITS.end() });
         }
         let place = (self.store, old.generation + 1, bits);
-        let built = open::build_index::<D>(&*self.disk, &self.directory, place, &self.heap);
+        let built = open::build_index::<D>(self.index_place(), place, &self.heap);
         let index = built.inspect_err(|_| self.gate.poison())?;
         self.index.store(Arc::new(index));
         Ok(())
@@ -180,7 +180,7 @@ impl<D: Digest> FlatDb<D> {
         self.write_checkpoint(&durable, &checkpoint, &index).inspect_err(|_| self.gate.poison())?;
         if checkpoint.index.generation != durable.index.generation {
             // A file that stays behind costs space only; the next opening removes it.
-            open::remove_other_indexes(&*self.disk, &self.directory, checkpoint.index.generation).ok();
+            open::remove_other_indexes(self.index_place(), checkpoint.index.generation).ok();
         }
         *durable = checkpoint;
         Ok(())

@@ -125,7 +125,8 @@ fn options_that_make_no_sense_are_refused() {
     let (chain, blocks) = (folder.join("chain.json"), folder.join("blocks.csv.gz"));
     let place = TempDir::new().unwrap();
     let with = |more: &[&str]| {
-        let mut arguments = arguments!["import", "--chain", chain, "--datadir", place.path().join("data"), blocks].to_vec();
+        let mut arguments =
+            arguments!["import", "--chain", chain, "--datadir", place.path().join("data"), blocks].to_vec();
         arguments.extend(more.iter().copied().map(std::ffi::OsString::from));
         run(arguments)
     };

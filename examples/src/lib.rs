@@ -4,6 +4,7 @@
 //! Every comparison takes both sides in one process, in turns, and compares results before times.
 
 mod blocks;
+mod churn;
 mod density;
 mod engines;
 mod measure;
@@ -11,6 +12,7 @@ mod svg;
 mod table;
 
 pub use blocks::{ChainSource, LoadedChain};
+pub use churn::{Churn, Numbers};
 pub use density::{Density, Layout};
 pub use engines::{EngineKind, open_engine};
 pub use measure::{bytes_below, bytes_read_from_disk, drop_from_cache, median, process_cpu, thread_cpu};

@@ -1,0 +1,143 @@
+//! The stores under comparison behind one interface, and how each is configured.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use eyre::{Result, eyre};
+use parity_db::{ColumnOptions, CompressionType, Db, Options};
+use rhizome_examples::{EngineKind, open_engine};
+use rhizome_primitives::{B256, Bytes};
+use rhizome_storage::NodeEngine;
+
+/// A store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Node(EngineKind),
+    Parity,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 3] = [Self::Node(EngineKind::Flatdb), Self::Node(EngineKind::Rocksdb), Self::Parity];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Node(kind) => kind.name(),
+            Self::Parity => "parity-db",
+        }
+    }
+
+    pub(crate) fn open(self, path: &Path) -> Result<Store> {
+        Ok(match self {
+            Self::Node(kind) => Store::Node(open_engine(kind, path)?),
+            Self::Parity => Store::Parity(Box::new(Db::open_or_create(&parity_options(path))?)),
+        })
+    }
+
+    /// What differs from the store's defaults, read back from the store where it tells.
+    pub(crate) fn options(self, path: &Path) -> Result<Vec<String>> {
+        Ok(match self {
+            Self::Node(EngineKind::Flatdb) => {
+                vec!["verify = first (reads of nodes known to be there), index grows at load 0.7".into()]
+            }
+            Self::Node(EngineKind::Rocksdb) => rocksdb_options(path)?,
+            Self::Parity => {
+                let options = parity_options(path);
+                vec![
+                    format!("{:?}", options.columns[0]),
+                    format!("sync_wal = {}, sync_data = {}", options.sync_wal, options.sync_data),
+                ]
+            }
+        })
+    }
+}
+
+fn parity_options(path: &Path) -> Options {
+    let mut options = Options::with_columns(path, 1);
+    // Keys are hashes of their values: no second hash, and a repeated write is recognised.
+    options.columns[0] = ColumnOptions {
+        uniform: true,
+        preimage: true,
+        compression: CompressionType::NoCompression,
+        ..ColumnOptions::default()
+    };
+    options
+}
+
+/// The lines of RocksDB's own options file that matter for point reads.
+fn rocksdb_options(path: &Path) -> Result<Vec<String>> {
+    const SHOWN: [&str; 12] = [
+        "max_open_files=",
+        "compression=",
+        "write_buffer_size=",
+        "max_write_buffer_number=",
+        "level_compaction_dynamic_level_bytes=",
+        "memtable_prefix_bloom_size_ratio=",
+        "block_size=",
+        "data_block_index_type=",
+        "data_block_hash_table_util_ratio=",
+        "filter_policy=",
+        "cache_index_and_filter_blocks=",
+        "whole_key_filtering=",
+    ];
+    let mut files: Vec<_> = std::fs::read_dir(path)?.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("OPTIONS-")));
+    let newest = files.into_iter().max().ok_or_else(|| eyre!("RocksDB left no options file"))?;
+    let text = std::fs::read_to_string(newest)?;
+    let mut lines: Vec<String> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| SHOWN.iter().any(|name| line.starts_with(name)))
+        .map(str::to_owned)
+        .collect();
+    lines.dedup();
+    Ok(lines)
+}
+
+/// An open store.
+pub(crate) enum Store {
+    Node(Arc<dyn NodeEngine>),
+    Parity(Box<Db>),
+}
+
+impl Store {
+    /// A record that is known to be there.
+    pub(crate) fn get(&self, hash: &B256) -> Result<Option<Bytes>> {
+        Ok(match self {
+            Self::Node(store) => store.get_known(hash)?,
+            Self::Parity(db) => db.get(0, hash.as_slice())?.map(Bytes::from),
+        })
+    }
+
+    /// A record that may be absent.
+    pub(crate) fn find(&self, hash: &B256) -> Result<Option<Bytes>> {
+        Ok(match self {
+            Self::Node(store) => store.get(hash)?,
+            Self::Parity(db) => db.get(0, hash.as_slice())?.map(Bytes::from),
+        })
+    }
+
+    pub(crate) fn get_many(&self, hashes: &[B256]) -> Result<Vec<Option<Bytes>>> {
+        match self {
+            Self::Node(store) => Ok(store.get_many_known(hashes)?),
+            Self::Parity(_) => hashes.iter().map(|hash| self.get(hash)).collect(),
+        }
+    }
+
+    pub(crate) fn put(&self, records: &[(B256, Bytes)]) -> Result<()> {
+        match self {
+            Self::Node(store) => store.put_batch(records)?,
+            Self::Parity(db) => {
+                db.commit(records.iter().map(|(hash, record)| (0, hash.as_slice(), Some(record.to_vec()))))?
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes everything durable. parity-db has no such call: it syncs in the background, and closing waits for it.
+    pub(crate) fn flush(&self) -> Result<()> {
+        if let Self::Node(store) = self {
+            store.flush()?;
+        }
+        Ok(())
+    }
+}

@@ -8,6 +8,7 @@
 //! page cache.
 
 mod amplification;
+mod collection;
 mod window;
 
 use std::path::PathBuf;
@@ -65,14 +66,20 @@ struct Report {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Densities {
+    /// Everything that was written.
     before: Density,
-    after: Density,
+    /// What real collections left of it; none when the chain is too short for one.
+    after: Option<Density>,
+    /// Epochs that they dropped.
+    epochs_dropped: usize,
+    /// The bound: the live records alone, in trie order.
+    bound: Density,
 }
 
 /// Everything that re-execution gave.
 struct Recorded {
-    /// Every record in the order in which it was written.
-    written: Vec<(B256, Bytes)>,
+    /// Every record in the order in which it was written, by block.
+    blocks: Vec<(u64, Vec<(B256, Bytes)>)>,
     window: Vec<BlockFootprint>,
     head: Trie,
 }
@@ -87,20 +94,24 @@ fn main() -> Result<()> {
     let recorded = record(&loaded, from, to)?;
 
     let mut layout = Layout::default();
-    recorded.written.iter().for_each(|(hash, record)| layout.push(*hash, record.len()));
-    let (before, bins_before) = layout.density(&recorded.head, BINS)?;
-    let (after, bins_after) = Layout::of_state(&recorded.head)?.density(&recorded.head, BINS)?;
-    let charts = [
-        (
-            format!(
-                "everything that was written, {:.1} MiB: {:.2} % of the records are live",
-                mib(before.bytes),
-                100.0 * before.share
-            ),
-            &bins_before[..],
-        ),
-        (format!("after a collection in trie order, {:.1} MiB", mib(after.bytes)), &bins_after[..]),
-    ];
+    let written: Vec<(B256, Bytes)> = recorded.blocks.iter().flat_map(|(_, records)| records).cloned().collect();
+    written.iter().for_each(|(hash, record)| layout.push(*hash, record.len()));
+    let mut charts = Vec::new();
+    let mut measured = |name: &str, layout: &Layout| -> Result<Density> {
+        let (density, bins) = layout.density(&recorded.head, BINS)?;
+        let (size, share) = (mib(density.bytes), 100.0 * density.share);
+        charts.push((format!("{name}: {size:.1} MiB, {share:.1} % of the records are live"), bins));
+        Ok(density)
+    };
+    let before = measured("everything that was written", &layout)?;
+    let collected = collection::collected(&loaded, &recorded.blocks, to)?;
+    let epochs_dropped = collected.as_ref().map_or(0, |(_, dropped)| *dropped);
+    let after = collected
+        .map(|(layout, dropped)| measured(&format!("after {dropped} collections of the oldest epoch"), &layout))
+        .transpose()?;
+    let bound = measured("the live records alone, in trie order", &Layout::of_state(&recorded.head)?)?;
+    let density = Densities { before, after, epochs_dropped, bound };
+    let charts: Vec<(String, &[f64])> = charts.iter().map(|(name, bins)| (name.clone(), &bins[..])).collect();
     let title = format!("Live share of the store by position, state of block {to}");
     std::fs::write(&options.svg, density_picture(&title, &charts))
         .wrap_err_with(|| options.svg.display().to_string())?;
@@ -112,8 +123,8 @@ fn main() -> Result<()> {
         to,
         window: Summary::of(&recorded.window),
         growth: window::growth(&recorded.window),
-        density: Densities { before, after },
-        amplification: amplification::measure(&engines, &recorded.written, &recorded.window, &recorded.head)?,
+        density,
+        amplification: amplification::measure(&engines, &written, &recorded.window, &recorded.head)?,
         picture: options.svg.display().to_string(),
     };
     if options.json {
@@ -144,17 +155,20 @@ fn record(loaded: &LoadedChain, from: u64, to: u64) -> Result<Recorded> {
         }
     }
     let recorder = Arc::new(RecordingStore::new(Arc::clone(&nodes)));
+    let mut blocks = vec![(0, written)];
     let mut window = Vec::new();
     for number in 1..=to {
+        let mut made = Vec::new();
         for (stored, footprint) in chain.footprints(number, &recorder)? {
-            written.extend(footprint.made.iter().cloned());
+            made.extend(footprint.made.iter().cloned());
             // A block beside the main chain is written and not counted as a block of the window.
             if number >= from && stored.main {
                 window.push(BlockFootprint::new(&stored.block, footprint));
             }
         }
+        blocks.push((number, made));
     }
-    Ok(Recorded { written, window, head: Trie::open(record_at(to)?.state_root, nodes)? })
+    Ok(Recorded { blocks, window, head: Trie::open(record_at(to)?.state_root, nodes)? })
 }
 
 fn print(report: &Report) {
@@ -179,10 +193,13 @@ fn print(report: &Report) {
         table.row(cells.into_iter().chain([format!("{each:.1}"), step.made.to_string(), step.made_bytes.to_string()]));
     }
     println!("{table}");
-    let mut table =
-        Table::new(format!("density of the state of block {to} in the store"), ["", "before", "after a collection"]);
-    let Densities { before, after } = density;
-    let mut row = |name: &str, of: fn(&Density) -> String| table.row([name.into(), of(before), of(after)]);
+    let Densities { before, after, epochs_dropped, bound } = density;
+    let collected = format!("after {epochs_dropped} collections");
+    let columns = ["", "before", &collected, "live alone, trie order"];
+    let mut table = Table::new(format!("density of the state of block {to} in the store"), columns);
+    let mut row = |name: &str, of: fn(&Density) -> String| {
+        table.row([name.into(), of(before), after.as_ref().map_or_else(|| "-".into(), of), of(bound)]);
+    };
     row("records", |density| density.records.to_string());
     row("live records", |density| density.live_records.to_string());
     row("bytes", |density| density.bytes.to_string());

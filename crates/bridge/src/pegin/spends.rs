@@ -54,12 +54,12 @@ pub(crate) fn correctly_spends(tx: &BtcTransaction, index: usize, output: &Scrip
     }
 }
 
-/// The stack that an input script of pushes leaves.
+/// The stack that an input script of pushes leaves. The output's script needs one place more on it.
 fn pushed(chunks: &[Chunk<'_>]) -> Result<Stack, Stop> {
     let mut stack = Stack::new();
     for chunk in chunks {
         stack.push(push_of(chunk)?.ok_or(Stop::Invalid)?);
-        if stack.len() > MAX_STACK {
+        if stack.len() >= MAX_STACK {
             return Err(Stop::Invalid);
         }
     }
@@ -280,4 +280,83 @@ fn without_push(script: &[u8], element: &[u8]) -> Result<Vec<u8>, Stop> {
         }
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::bitcoin::BtcHash;
+
+    fn tx(version: u32, sequences: &[u32]) -> BtcTransaction {
+        let mut tx = BtcTransaction::new(version);
+        for (index, sequence) in sequences.iter().enumerate() {
+            tx.add_input(BtcHash::from_display([index as u8 + 1; 32]), index as u32, vec![op::OP_1], None);
+            tx.inputs[index].sequence = *sequence;
+        }
+        tx.outputs = [1_000, 2_000].map(|value| TxOutput { value, script: vec![op::OP_1; 3] }).to_vec();
+        tx
+    }
+
+    #[test]
+    fn digests_of_all_types_are_bitcoins() {
+        let tx = tx(2, &[1, 2, 3]);
+        let script = [op::OP_1, op::OP_16];
+        let other: bitcoin::Transaction = bitcoin::consensus::deserialize(&tx.encode()).unwrap();
+        let cache = bitcoin::sighash::SighashCache::new(&other);
+        for kind in [0x01u8, 0x02, 0x03, 0x81, 0x82, 0x83] {
+            for index in 0..3 {
+                let expected =
+                    cache.legacy_signature_hash(index, bitcoin::Script::from_bytes(&script), u32::from(kind)).unwrap();
+                let got = digest(&tx, index, &script, kind).unwrap();
+                assert_eq!(got, *AsRef::<[u8; 32]>::as_ref(&expected), "type {kind:#x}, input {index}");
+            }
+        }
+    }
+
+    /// `<wanted> CHECKSEQUENCEVERIFY` with the number in its shortest form.
+    fn passes(tx: &BtcTransaction, wanted: &[u8]) -> bool {
+        let program = [&[wanted.len() as u8], wanted, &[op::CHECKSEQUENCEVERIFY]].concat();
+        execute(tx, 0, &program, &mut Stack::new()).is_ok()
+    }
+
+    #[test]
+    fn relative_lock_time() {
+        let old_enough = tx(2, &[500]);
+        assert!(passes(&old_enough, &[0xf4, 0x01]));
+        assert!(!passes(&old_enough, &[0xf5, 0x01]));
+        assert!(!passes(&old_enough, &[0x85]), "below zero");
+        assert!(passes(&old_enough, &[0xff, 0xff, 0xff, 0xff, 0x00]), "not asked for");
+        assert!(!passes(&old_enough, &[1, 0, 0x40]), "time instead of blocks");
+        assert!(!passes(&old_enough, &[1, 0, 0, 0, 0, 0]), "six bytes");
+        assert!(!passes(&tx(1, &[500]), &[1]), "version");
+        assert!(!passes(&tx(u32::MAX, &[500]), &[1]), "version below zero");
+        assert!(!passes(&tx(2, &[u32::MAX]), &[1]), "final input");
+        assert!(passes(&tx(2, &[0x0040_0002]), &[1, 0, 0x40]));
+    }
+
+    #[test]
+    fn branches_and_limits() {
+        let tx = tx(2, &[0]);
+        let run = |program: &[u8], mut stack: Stack| match execute(&tx, 0, program, &mut stack) {
+            Ok(()) => Some(stack),
+            Err(_) => None,
+        };
+        let choice = [op::NOTIF, op::OP_1, op::ELSE, op::OP_16, op::ENDIF];
+        assert_eq!(run(&choice, vec![vec![]]), Some(vec![vec![1]]));
+        assert_eq!(run(&choice, vec![vec![1]]), Some(vec![vec![16]]));
+        assert_eq!(run(&choice, vec![vec![0, 0x80]]), Some(vec![vec![1]]), "a negative zero is false");
+        assert_eq!(run(&choice[..4], vec![vec![]]), None, "no end");
+        assert_eq!(run(&choice, vec![]), None);
+        assert_eq!(run(&[op::ELSE], vec![]), None);
+        assert_eq!(run(&[op::DROP], vec![]), None);
+        // 1,000 elements fit; the input's own must leave one place.
+        assert!(run(&[op::OP_1], vec![vec![]; 999]).is_some());
+        assert!(run(&[op::OP_1], vec![vec![]; 1_000]).is_none());
+        assert!(pushed(&parse_chunks(&[0; 999]).unwrap()).is_ok());
+        assert!(pushed(&parse_chunks(&[0; 1_000]).unwrap()).is_err());
+        // 201 operations, keys of a multisig counted.
+        assert!(run(&[op::DROP; 201], vec![vec![]; 300]).is_some());
+        assert!(run(&[op::DROP; 202], vec![vec![]; 300]).is_none());
+    }
 }

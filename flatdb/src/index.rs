@@ -146,7 +146,10 @@ impl Index {
     ) -> Result<Self> {
         let path = place.path(generation);
         let slots = if place.is_resident(bits) {
-            SlotMap::read(file.file(), HEADER, 1 << bits).map_err(Error::io("read", &path))?
+            let slots = SlotMap::read(file.file(), HEADER, 1 << bits).map_err(Error::io("read", &path))?;
+            // Once is enough: the kernel's copy of the file is not read again.
+            rustix::fs::fadvise(file.file(), 0, None, rustix::fs::Advice::DontNeed).ok();
+            slots
         } else {
             SlotMap::new(file.file(), HEADER, 1 << bits, writable).map_err(Error::io("map", &path))?
         };

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{FailingDisk, Sha, keyed, put, small};
+use common::{FailingDisk, RESIDENT, Sha, keyed, put, small};
 use rhizome_flatdb::{FlatDb, Key, Options, VerifyPolicy};
 
 const SECTOR: usize = 512;
@@ -58,7 +58,9 @@ fn template(seals: [bool; 2]) -> Template {
 /// Opens a damaged copy and reads everything: right bytes, an error, or absence of what only the lost checkpoint held.
 /// Returns whether nothing was noticed.
 fn examine(path: &Path, template: &Template, verify: VerifyPolicy) -> bool {
-    let options = Options::default().create(false).verify(verify);
+    // The index in memory with one policy, mapped with the other.
+    let resident = RESIDENT[usize::from(verify == VerifyPolicy::Always)];
+    let options = Options::default().create(false).verify(verify).resident_index(resident);
     // A reader first: it changes nothing.
     let reader = options.clone().open_read_only::<Sha>(path).map(|db| read_all(&db, template));
     let writer = options.open::<Sha>(path).map(|db| read_all(&db, template));
@@ -192,7 +194,8 @@ fn every_operation_refused_leaves_a_store_that_opens() {
     const ENOSPC: i32 = 28;
     const EIO: i32 = 5;
     let (first, second, third) = (keyed::<Sha>(0..300), keyed::<Sha>(300..600), keyed::<Sha>(600..2000));
-    for (error, short) in [(ENOSPC, false), (ENOSPC, true), (EIO, false)] {
+    let cases = [(ENOSPC, false), (ENOSPC, true), (EIO, false)];
+    for ((error, short), resident) in cases.into_iter().flat_map(|case| RESIDENT.map(|resident| (case, resident))) {
         let mut refused = 0;
         for operations in 0.. {
             let directory = tempfile::tempdir().unwrap();
@@ -202,19 +205,24 @@ fn every_operation_refused_leaves_a_store_that_opens() {
                 db.flush().unwrap();
             }
             let disk = Arc::new(FailingDisk::new(operations, error, short));
-            let result = small().disk(disk.clone()).open::<Sha>(directory.path()).and_then(|db| {
-                // The batch of `third` makes the index grow.
-                put(&db, &second)?;
-                db.flush()?;
-                let result = put(&db, &third).and_then(|()| db.flush());
-                if result.is_err() {
-                    assert!(put(&db, &second).is_err(), "a poisoned handle wrote");
-                    for (key, record) in &first {
-                        assert_eq!(db.get(key).unwrap(), Some(record.as_slice()), "a poisoned handle does not read");
+            let result =
+                small().resident_index(resident).disk(disk.clone()).open::<Sha>(directory.path()).and_then(|db| {
+                    // The batch of `third` makes the index grow.
+                    put(&db, &second)?;
+                    db.flush()?;
+                    let result = put(&db, &third).and_then(|()| db.flush());
+                    if result.is_err() {
+                        assert!(put(&db, &second).is_err(), "a poisoned handle wrote");
+                        for (key, record) in &first {
+                            assert_eq!(
+                                db.get(key).unwrap(),
+                                Some(record.as_slice()),
+                                "a poisoned handle does not read"
+                            );
+                        }
                     }
-                }
-                result
-            });
+                    result
+                });
             let db: FlatDb<Sha> = small().open(directory.path()).unwrap();
             for (key, record) in &first {
                 assert_eq!(db.get(key).unwrap(), Some(record.as_slice()));
@@ -228,7 +236,7 @@ fn every_operation_refused_leaves_a_store_that_opens() {
                 }
             }
         }
-        println!("error {error}, short {short}: refused at {refused} operations");
+        println!("error {error}, short {short}, resident {resident}: refused at {refused} operations");
         assert!(refused > 6, "{refused}");
     }
 }

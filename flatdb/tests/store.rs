@@ -6,7 +6,7 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Clustered, Sha, keyed, put, record, small};
+use common::{Clustered, RESIDENT, Sha, keyed, put, record, small};
 use proptest::prelude::*;
 use rhizome_flatdb::{Digest, Error, FlatDb, Key, Options, VerifyPolicy};
 
@@ -165,11 +165,12 @@ fn an_empty_record_is_a_record() {
 
 #[test]
 fn what_the_index_file_lacks_is_placed_anew() {
-    for seal in [false, true] {
+    for (seal, resident) in RESIDENT.into_iter().flat_map(|resident| [(false, resident), (true, resident)]) {
         let directory = tempfile::tempdir().unwrap();
         let (first, second, third) = (keyed::<Sha>(0..200), keyed::<Sha>(200..420), keyed::<Sha>(420..500));
         {
-            let db: FlatDb<Sha> = small().expected_records(1000).open(directory.path()).unwrap();
+            let db: FlatDb<Sha> =
+                small().resident_index(resident).expected_records(1000).open(directory.path()).unwrap();
             put(&db, &first).unwrap();
             db.seal().unwrap();
             put(&db, &second).unwrap();
@@ -180,8 +181,8 @@ fn what_the_index_file_lacks_is_placed_anew() {
             }
             put(&db, &third).unwrap();
         }
-        let readers = Options::default().open_read_only::<Sha>(directory.path()).unwrap();
-        let db: FlatDb<Sha> = small().open(directory.path()).unwrap();
+        let readers = Options::default().resident_index(resident).open_read_only::<Sha>(directory.path()).unwrap();
+        let db: FlatDb<Sha> = small().resident_index(resident).open(directory.path()).unwrap();
         for db in [&readers, &db] {
             assert_eq!(db.recovery().replayed, if seal { 0 } else { 220 });
             assert!(!db.recovery().index_rebuilt && db.recovery().damage.is_none());
@@ -233,8 +234,12 @@ fn writers_never_fill_the_index_between_them() {
 
 #[test]
 fn writers_and_readers_work_side_by_side() {
+    RESIDENT.into_iter().for_each(side_by_side);
+}
+
+fn side_by_side(resident: u64) {
     let directory = tempfile::tempdir().unwrap();
-    let db: FlatDb<Sha> = small().open(directory.path()).unwrap();
+    let db: FlatDb<Sha> = small().index_lag(100_000).resident_index(resident).open(directory.path()).unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..4_u64)
@@ -294,10 +299,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn agrees_with_model<D: Digest>(steps: Vec<Step>, verify: VerifyPolicy) {
+fn agrees_with_model<D: Digest>(steps: Vec<Step>, verify: VerifyPolicy, resident: u64) {
     let directory = tempfile::tempdir().unwrap();
-    let open =
-        || -> FlatDb<D> { Options::default().expected_records(1).verify(verify).open(directory.path()).unwrap() };
+    let options = Options::default().expected_records(1).verify(verify).resident_index(resident);
+    let open = || -> FlatDb<D> { options.clone().open(directory.path()).unwrap() };
     let mut db = open();
     let mut model: BTreeMap<Key, Vec<u8>> = BTreeMap::new();
     let mut durable = model.clone();
@@ -336,11 +341,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_steps_agree_with_a_map(steps in prop::collection::vec(step(), 1..40), policy in 0..3_usize, clustered: bool) {
+    fn any_steps_agree_with_a_map(steps in prop::collection::vec(step(), 1..40), policy in 0..3_usize, clustered: bool, resident in 0..2_usize) {
         if clustered {
-            agrees_with_model::<Clustered>(steps, POLICIES[policy]);
+            agrees_with_model::<Clustered>(steps, POLICIES[policy], RESIDENT[resident]);
         } else {
-            agrees_with_model::<Sha>(steps, POLICIES[policy]);
+            agrees_with_model::<Sha>(steps, POLICIES[policy], RESIDENT[resident]);
         }
     }
 }

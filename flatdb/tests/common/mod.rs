@@ -69,6 +69,9 @@ pub fn put<D: Digest>(db: &FlatDb<D>, records: &[(Key, Vec<u8>)]) -> rhizome_fla
     db.put_batch(records.iter().map(|(key, record)| (key, record.as_slice())))
 }
 
+/// Whether the index lives in memory or is a map of its file.
+pub const RESIDENT: [u64; 2] = [u64::MAX, 0];
+
 /// Options with a small index.
 pub fn small() -> Options {
     Options::default().expected_records(100)

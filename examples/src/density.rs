@@ -157,7 +157,7 @@ mod tests {
     use std::sync::Arc;
 
     use rhizome_primitives::Bytes;
-    use rhizome_trie::{MemoryTrieStore, TrieStore};
+    use rhizome_trie::{ChangeSet, MemoryTrieStore, TrieKey, TrieStore};
 
     use super::*;
 
@@ -167,9 +167,14 @@ mod tests {
         let mut state = Trie::empty(Arc::clone(&store));
         let mut layout = Layout::default();
         for round in 0..50_u8 {
+            let mut changes = ChangeSet::builder();
             for key in 0..20_u8 {
-                state = state.put(&[key, 1, 2], Some(Bytes::from(vec![round; 40]))).unwrap();
+                // No two values are equal, so that no two subtrees are one record.
+                let mut value = vec![round; 40];
+                value[0] = key;
+                changes.put(TrieKey::new(&[key, 1, 2]), Some(Bytes::from(value)));
             }
+            state = state.apply(&changes.build()).unwrap();
             let batch = state.commit();
             store.put_batch(batch.records()).unwrap();
             batch.records().iter().for_each(|(hash, record)| layout.push(*hash, record.len()));

@@ -50,8 +50,8 @@ pub(crate) struct Applier<'a, 's> {
 }
 
 impl<'a, 's> Applier<'a, 's> {
-    pub(crate) fn new(source: Source<'s>, parallel: usize, expected: usize) -> Self {
-        Self { source, parallel, warmed: false, frontier: Vec::new(), arena: Arena::with_capacity(expected) }
+    pub(crate) fn new(source: Source<'s>, parallel: usize, arena: Arena<'a>) -> Self {
+        Self { source, parallel, warmed: false, frontier: Vec::new(), arena }
     }
 
     /// Builds a subtree where there was none. Keys share their bits above `depth`.
@@ -299,7 +299,7 @@ impl<'a, 's> Applier<'a, 's> {
             return Ok([self.side(&children[0], parts[0], depth)?, self.side(&children[1], parts[1], depth)?]);
         }
         let run = |side: usize| {
-            let mut applier = Applier::new(self.source, self.parallel, parts[side].len());
+            let mut applier = Applier::new(self.source, self.parallel, Arena::for_changes(parts[side].len()));
             let sub = applier.side(&children[side], parts[side], depth)?;
             let sub = applier.seal(sub, 0);
             Ok::<_, TrieError>((sub, applier.arena.finish()))

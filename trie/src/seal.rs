@@ -66,14 +66,19 @@ pub(crate) struct Sealed {
 }
 
 impl<'a> Arena<'a> {
-    /// Room for what about so many changes write.
-    pub(crate) fn with_capacity(changes: usize) -> Self {
+    /// Room for what about so many changes of a large tree write.
+    pub(crate) fn for_changes(changes: usize) -> Self {
         let messages = changes.saturating_mul(12).min(1 << 16);
+        Self { messages: Vec::with_capacity(messages), ..Self::for_messages(messages) }
+    }
+
+    /// Room for so many messages of which only the last one's hash is wanted.
+    fn for_messages(messages: usize) -> Self {
         Self {
             buffer: Vec::with_capacity(messages * 76),
             pieces: Vec::new(),
             heights: Vec::new(),
-            messages: Vec::with_capacity(messages),
+            messages: Vec::new(),
             values: Vec::new(),
             replaced: 0,
             added: 0,
@@ -199,7 +204,9 @@ impl<'a> Arena<'a> {
 pub(crate) fn root_of(ops: &[Op<'_>]) -> B256 {
     let loaded = std::sync::atomic::AtomicUsize::new(0);
     let source = Source { store: &NoStore, generation: 0, loaded: &loaded };
-    let mut applier = Applier::new(source, usize::MAX, ops.len());
+    // A node for each value, and one where two of them part.
+    let arena = Arena::for_messages(ops.len().saturating_mul(2).min(1 << 16));
+    let mut applier = Applier::new(source, usize::MAX, arena);
     match applier.build(ops, 0) {
         None => EMPTY_ROOT,
         Some(draft) => {

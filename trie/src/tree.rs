@@ -12,6 +12,7 @@ use crate::bits::Bits;
 use crate::codec::{EMPTY_MESSAGE, EMPTY_ROOT, NodeHead, NodeView, ValueView};
 use crate::draft::{Op, operations};
 use crate::node::{Node, Place, Source};
+use crate::seal::Arena;
 use crate::{ChangeSet, TrieError, TrieKey, TrieStore};
 
 /// Changes on either side of a node from which on both are worked on at the same time: below it, handing work to another
@@ -273,7 +274,8 @@ impl Trie {
         }
         let inner = &*self.inner;
         let generation = inner.generation.wrapping_add(1);
-        let mut applier = Applier::new(Source { generation, ..inner.source() }, parallel, ops.len());
+        let source = Source { generation, ..inner.source() };
+        let mut applier = Applier::new(source, parallel, Arena::for_changes(ops.len()));
         let sub = match inner.root_place()? {
             Some(root) => applier.change(&root, 0, ops, 0)?,
             None => applier.build(ops, 0).map_or(Sub::Unchanged, Sub::Draft),

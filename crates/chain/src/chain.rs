@@ -109,6 +109,8 @@ pub struct Chain {
     pub(crate) head: RwLock<Head>,
     pub(crate) events: Events,
     pub(crate) phases: PhaseTimers,
+    /// Of this machine.
+    pub(crate) cores: usize,
     pub(crate) importing: Mutex<Importing>,
 }
 
@@ -156,6 +158,7 @@ impl Chain {
             head: RwLock::new(head),
             events: Events::default(),
             phases: PhaseTimers::default(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
             importing: Mutex::new(importing),
         })
     }

@@ -14,6 +14,10 @@ use crate::events::{ChainEvent, HeadChange};
 use crate::phases::Phase;
 use crate::recover::{PreparedBlock, transaction_hashes};
 
+/// From how many cores on a large commit is spread over several. With two, the other one recovers senders and writes: handing
+/// it half of a commit costs more than it gives, also because nodes are then freed by another thread than the one that made them.
+const SPREAD_COMMIT: usize = 3;
+
 /// What execution and commit made of a valid block.
 struct Executed {
     trie: Trie,
@@ -106,12 +110,14 @@ impl Chain {
         outcome: ExecutionOutcome,
         parent_state: &Trie,
     ) -> Result<Executed, Failure> {
-        let trie = self
-            .executor
-            .commit(header, &outcome, parent_state)
+        let changes = &outcome.changes;
+        let trie =
+            if self.cores >= SPREAD_COMMIT { parent_state.apply(changes) } else { parent_state.apply_serial(changes) }?;
+        let receipts: Vec<Vec<u8>> = outcome.receipts.iter().map(Receipt::encode).collect();
+        self.executor
+            .validate_encoded(header, &outcome, &receipts, trie.root_hash())
             .map_err(|error| Failure::execution(error, header.number, header.hash()))?;
         let nodes = trie.commit();
-        let receipts = outcome.receipts.iter().map(Receipt::encode).collect();
         Ok(Executed { trie, nodes, receipts, logs_bloom: outcome.logs_bloom })
     }
 

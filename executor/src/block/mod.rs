@@ -126,12 +126,26 @@ impl BlockExecutor {
         outcome: &ExecutionOutcome,
         state_root: B256,
     ) -> Result<(), ExecutionError> {
+        self.validate_encoded(header, outcome, &encode_all(&outcome.receipts), state_root)
+    }
+
+    /// [`BlockExecutor::validate`] for a caller who needs the receipts' encodings anyway.
+    ///
+    /// # Errors
+    /// As [`BlockExecutor::validate`].
+    pub fn validate_encoded(
+        &self,
+        header: &BlockHeader,
+        outcome: &ExecutionOutcome,
+        receipts: &[Vec<u8>],
+        state_root: B256,
+    ) -> Result<(), ExecutionError> {
         let activations = self.spec.activations(header.number);
         let unitrie = activations.is_active(Rskip::R126);
         if unitrie && activations.is_active(Rskip::R85) {
             compare(header, "StateRoot", state_root, header.state_root)?;
         }
-        compare(header, "ReceiptsRoot", receipts_root(&outcome.receipts, !unitrie), header.receipts_root)?;
+        compare(header, "ReceiptsRoot", root_of_encoded(receipts, !unitrie), header.receipts_root)?;
         match header.logs_bloom() {
             Some(bloom) if *bloom == outcome.logs_bloom => {}
             bloom => {
@@ -167,8 +181,15 @@ impl BlockExecutor {
 
 /// The root over receipts, in the form of the old trie before RSKIP-126.
 pub fn receipts_root(receipts: &[Receipt], orchid: bool) -> B256 {
-    let encoded: Vec<Vec<u8>> = receipts.iter().map(Receipt::encode).collect();
-    ordered_root(encoded.iter().map(Vec::as_slice), orchid)
+    root_of_encoded(&encode_all(receipts), orchid)
+}
+
+fn encode_all(receipts: &[Receipt]) -> Vec<Vec<u8>> {
+    receipts.iter().map(Receipt::encode).collect()
+}
+
+fn root_of_encoded(receipts: &[Vec<u8>], orchid: bool) -> B256 {
+    ordered_root(receipts.iter().map(Vec::as_slice), orchid)
 }
 
 fn compare<T: PartialEq + std::fmt::Display>(

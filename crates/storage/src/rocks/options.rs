@@ -2,6 +2,11 @@
 
 use rocksdb::{BlockBasedOptions, Cache, DBRecoveryMode, DataBlockIndexType, LogLevel, Options};
 
+/// Tables of unmerged nodes before they are merged.
+const LEVEL_ZERO_TABLES: i32 = 8;
+/// Tables of unmerged nodes at which writing waits for merging. The engine itself waits only on its write buffer's way.
+pub(super) const LEVEL_ZERO_MOST: u64 = 24;
+
 /// How much memory the databases may take.
 #[derive(Clone, Copy, Debug)]
 pub struct RocksMemory {
@@ -92,6 +97,9 @@ pub(super) fn trie(memory: &RocksMemory, cache: &RocksCache) -> Options {
     // the buffers without a search.
     options.set_memtable_whole_key_filtering(true);
     options.set_memtable_prefix_bloom_ratio(0.05);
+    // Eight tables before the first merge, the size of the level below: each merge of that level then takes as many bytes in as
+    // it rewrites. The price is a probe of up to eight filters where a node is not in memory.
+    options.set_level_zero_file_num_compaction_trigger(LEVEL_ZERO_TABLES);
     // Levels sized from the last one up: about 1.1 copies of the data, whatever its size.
     options.set_level_compaction_dynamic_level_bytes(true);
     // Not set: optimize_filters_for_hits. A block's new nodes are never looked up before they are written, but a check after

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::digest::Key;
+use crate::dirty::{Dirty, PAGE};
 use crate::error::{Error, Result};
 use crate::io::{Disk, DiskFile};
 use crate::mmap::SlotMap;
@@ -41,8 +42,6 @@ pub(crate) struct Tally {
     pub(crate) slots: u64,
 }
 
-/// Slots that are written to the file together.
-const PAGE: usize = 512;
 /// Pages that one write takes at most, 1 MiB.
 const RUN: usize = 256;
 
@@ -61,31 +60,6 @@ impl IndexPlace<'_> {
 
     fn is_resident(&self, bits: u32) -> bool {
         8 << bits <= self.resident
-    }
-}
-
-/// Which pages of a resident table differ from the file.
-#[derive(Debug)]
-struct Dirty(Box<[AtomicU64]>);
-
-impl Dirty {
-    fn new(slots: usize) -> Self {
-        Self((0..slots.div_ceil(PAGE * 64)).map(|_| AtomicU64::new(0)).collect())
-    }
-
-    /// To be called after the slot was changed: who takes the page then sees the change or leaves it marked.
-    #[inline]
-    fn mark(&self, position: usize) {
-        let page = position / PAGE;
-        self.0[page / 64].fetch_or(1 << (page % 64), Ordering::AcqRel);
-    }
-
-    /// Takes the marked pages.
-    fn take(&self) -> Vec<usize> {
-        let words = self.0.iter().enumerate().map(|(word, bits)| (word, bits.swap(0, Ordering::AcqRel)));
-        words
-            .flat_map(|(word, bits)| (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit))
-            .collect()
     }
 }
 

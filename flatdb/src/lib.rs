@@ -23,6 +23,7 @@ mod checkpoint;
 mod claim;
 mod db;
 mod digest;
+mod dirty;
 mod error;
 mod fetch;
 mod gate;

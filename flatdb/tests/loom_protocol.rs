@@ -1,4 +1,4 @@
-//! The protocols between threads, model-checked: slot publication, heap claims, the writers' gate.
+//! The protocols between threads, model-checked: slot publication, heap claims, the writers' gate, written-back pages.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p rhizome-flatdb --test loom_protocol` tries every order of steps that the
 //! memory model allows. The modules are the store's own, over loom's atomics.
@@ -10,6 +10,8 @@ mod claim;
 mod digest {
     pub(crate) type Key = [u8; 32];
 }
+#[path = "../src/dirty.rs"]
+mod dirty;
 #[path = "../src/gate.rs"]
 mod gate;
 #[path = "../src/slots.rs"]
@@ -21,6 +23,7 @@ use std::convert::Infallible;
 
 use claim::End;
 use digest::Key;
+use dirty::Dirty;
 use gate::{Gate, Poisoned};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
@@ -207,5 +210,37 @@ fn a_cut_never_counts_a_batch_that_failed() {
         writer.join().unwrap();
         assert!(gate.enter().is_err());
         assert!(gate.enter_alone().is_err());
+    });
+}
+
+#[test]
+fn what_is_placed_before_a_cut_is_written_back() {
+    loom::model(|| {
+        let gate = Arc::new(Gate::new());
+        let slot = Arc::new(AtomicU64::new(0));
+        let dirty = Arc::new(Dirty::new(512));
+        let writer = thread::spawn({
+            let (gate, slot, dirty) = (Arc::clone(&gate), Arc::clone(&slot), Arc::clone(&dirty));
+            move || {
+                for value in [1, 2] {
+                    let _inside = gate.enter().unwrap();
+                    slot.store(value, Ordering::Release);
+                    dirty.mark(0);
+                }
+            }
+        });
+        let mut file = 0;
+        for _ in 0..2 {
+            // The cut sees what is placed; the pages are taken and read after it, beside the writer.
+            let counted = {
+                let _alone = gate.enter_alone().unwrap();
+                slot.load(Ordering::Acquire)
+            };
+            if !dirty.take().is_empty() {
+                file = slot.load(Ordering::Acquire);
+            }
+            assert!(file >= counted, "{counted} is counted, the file has {file}");
+        }
+        writer.join().unwrap();
     });
 }

@@ -45,6 +45,8 @@ pub(crate) struct PhasesReport {
     recover: f64,
     validate: f64,
     execute: f64,
+    /// The Bridge's part of `execute`.
+    bridge: f64,
     commit: f64,
     persist: f64,
 }
@@ -57,6 +59,7 @@ impl From<&PhaseTimers> for PhasesReport {
             recover: seconds(Phase::Recover),
             validate: seconds(Phase::Validate),
             execute: seconds(Phase::Execute),
+            bridge: round(timers.bridge().as_secs_f64()),
             commit: seconds(Phase::Commit),
             persist: seconds(Phase::Persist),
         }
@@ -116,12 +119,12 @@ impl ReplayReport {
         let Self {
             blocks, known, transactions, gas, head, seconds, blocks_per_second, mgas_per_second, phases, ..
         } = self;
-        let PhasesReport { decode, recover, validate, execute, commit, persist } = phases;
+        let PhasesReport { decode, recover, validate, execute, bridge, commit, persist } = phases;
         let mut text = format!(
             "executed {blocks} blocks ({known} more were known), {transactions} transactions, {gas} gas in {seconds:.2} s\n\
              {blocks_per_second:.1} blocks/s, {mgas_per_second:.2} Mgas/s\n\
              seconds by phase, summed over threads: decode {decode:.2}, recover {recover:.2}, validate {validate:.2}, \
-             execute {execute:.2}, commit {commit:.2}, persist {persist:.2}\n\
+             execute {execute:.2} (the Bridge {bridge:.2}), commit {commit:.2}, persist {persist:.2}\n\
              head: block {}, hash {}, state root {}\n\
              engine {}, executor {}, {} worker",
             head.number, head.hash, head.state_root, self.engine, self.executor, self.workers

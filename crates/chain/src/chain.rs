@@ -20,7 +20,7 @@ use crate::ancestors::Ancestors;
 use crate::error::{ChainError, InvalidBlock, NotABlock, Result};
 use crate::events::{ChainEvent, Events, HeadChange};
 use crate::genesis::GenesisBlock;
-use crate::phases::{Phase, PhaseTimers};
+use crate::phases::{ContractClock, Phase, PhaseTimers};
 use crate::recover::{self, PreparedBlock};
 use crate::tries::TrieCache;
 
@@ -108,7 +108,7 @@ pub struct Chain {
     pub(crate) options: ChainOptions,
     pub(crate) head: RwLock<Head>,
     pub(crate) events: Events,
-    pub(crate) phases: PhaseTimers,
+    pub(crate) phases: Arc<PhaseTimers>,
     /// Of this machine.
     pub(crate) cores: usize,
     pub(crate) importing: Mutex<Importing>,
@@ -148,16 +148,18 @@ impl Chain {
             last_flush: Instant::now(),
             persisted: Duration::ZERO,
         };
+        let phases = Arc::new(PhaseTimers::default());
+        let clock = Arc::new(ContractClock::new(Arc::clone(&phases)));
         Ok(Self {
             validator: BlockValidator::new(Arc::clone(&spec)),
-            executor: BlockExecutor::new(Arc::clone(&spec)),
+            executor: BlockExecutor::new(Arc::clone(&spec)).with_stopwatch(clock),
             spec,
             stores,
             ancestors,
             options,
             head: RwLock::new(head),
             events: Events::default(),
-            phases: PhaseTimers::default(),
+            phases,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             importing: Mutex::new(importing),
         })

@@ -1,7 +1,10 @@
 //! Where the time of an import goes.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use rhizome_executor::precompiles::Stopwatch;
 
 /// The phases of a block's life (design §1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +45,7 @@ impl Phase {
 #[derive(Debug, Default)]
 pub struct PhaseTimers {
     nanos: [AtomicU64; Phase::ALL.len()],
+    bridge: AtomicU64,
 }
 
 impl PhaseTimers {
@@ -55,12 +59,43 @@ impl PhaseTimers {
 
     /// Adds time to a phase.
     pub fn add(&self, phase: Phase, spent: Duration) {
-        let nanos = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
-        self.nanos[phase as usize].fetch_add(nanos, Ordering::Relaxed);
+        self.nanos[phase as usize].fetch_add(nanos(spent), Ordering::Relaxed);
     }
 
     /// Time spent in a phase so far.
     pub fn get(&self, phase: Phase) -> Duration {
         Duration::from_nanos(self.nanos[phase as usize].load(Ordering::Relaxed))
+    }
+
+    /// The Bridge's part of [`Phase::Execute`] so far: calls of it, and REMASC's questions to it.
+    pub fn bridge(&self) -> Duration {
+        Duration::from_nanos(self.bridge.load(Ordering::Relaxed))
+    }
+}
+
+fn nanos(spent: Duration) -> u64 {
+    u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The clock that execution does not have.
+#[derive(Debug)]
+pub(crate) struct ContractClock {
+    start: Instant,
+    phases: Arc<PhaseTimers>,
+}
+
+impl ContractClock {
+    pub(crate) fn new(phases: Arc<PhaseTimers>) -> Self {
+        Self { start: Instant::now(), phases }
+    }
+}
+
+impl Stopwatch for ContractClock {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn bridge(&self, spent: Duration) {
+        self.phases.bridge.fetch_add(nanos(spent), Ordering::Relaxed);
     }
 }

@@ -20,7 +20,7 @@ use rhizome_trie::{ChangeSet, Trie, ordered_root};
 use crate::Fault;
 use crate::evm::BlockEnv;
 use crate::genesis::setup_precompiles;
-use crate::precompiles::RskPrecompiles;
+use crate::precompiles::{RskPrecompiles, Stopwatch};
 use crate::state::{CodeCache, WorldState};
 
 pub use error::{BlockViolation, ExecutionError};
@@ -53,6 +53,12 @@ impl BlockExecutor {
     /// An executor with an empty cache of code.
     pub fn new(spec: Arc<ChainSpec>) -> Self {
         Self { precompiles: RskPrecompiles::new(Arc::clone(&spec)), spec, codes: Arc::new(CodeCache::default()) }
+    }
+
+    /// The same, with the time of the Bridge measured.
+    #[must_use]
+    pub fn with_stopwatch(self, watch: Arc<dyn Stopwatch>) -> Self {
+        Self { precompiles: self.precompiles.with_stopwatch(watch), ..self }
     }
 
     /// The network.

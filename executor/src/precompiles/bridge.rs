@@ -7,22 +7,30 @@ use rhizome_chainspec::{Activations, ChainSpec};
 use rhizome_primitives::{Address, Bytes};
 
 use super::BridgeState;
+use super::watch::{self, Stopwatch};
 use crate::Fault;
 use crate::evm::{BlockEnv, CallKind, PrecompileCall, PrecompileError};
 use crate::state::WorldState;
 
 /// The peg contract of a network.
 #[derive(Debug, Clone)]
-pub(crate) struct BridgeContract(Arc<Bridge>);
+pub(crate) struct BridgeContract {
+    bridge: Arc<Bridge>,
+    watch: Option<Arc<dyn Stopwatch>>,
+}
 
 impl BridgeContract {
     pub(super) fn new(spec: &ChainSpec) -> Self {
-        Self(Arc::new(Bridge::for_spec(spec)))
+        Self { bridge: Arc::new(Bridge::for_spec(spec)), watch: None }
+    }
+
+    pub(super) fn with_stopwatch(self, watch: Arc<dyn Stopwatch>) -> Self {
+        Self { watch: Some(watch), ..self }
     }
 
     /// Whether a transaction to the Bridge costs nothing. One whose signature the network does not accept is refused anyway.
     pub(super) fn is_free_tx(&self, sender: &Address, block: &BlockEnv) -> bool {
-        self.0.is_free_tx(sender, true, block.activations)
+        self.bridge.is_free_tx(sender, true, block.activations)
     }
 
     /// The federators whom REMASC pays for a block, in member order.
@@ -32,7 +40,9 @@ impl BridgeContract {
         candidate_number: u64,
         activations: Activations,
     ) -> Result<Vec<Address>, Fault> {
-        Ok(self.0.remasc_federation(&mut BridgeState::new(state, None), candidate_number, activations)?)
+        let host = &mut BridgeState::new(state, None);
+        let work = || self.bridge.remasc_federation(host, candidate_number, activations);
+        Ok(watch::bridge(self.watch.as_ref(), work)?)
     }
 
     pub(super) fn call(
@@ -41,7 +51,16 @@ impl BridgeContract {
         state: &mut WorldState,
         pay: &mut dyn FnMut(u64) -> Result<(), PrecompileError>,
     ) -> Result<Option<Bytes>, PrecompileError> {
-        let mut session = self.0.session(BridgeCall {
+        watch::bridge(self.watch.as_ref(), || self.run(call, state, pay))
+    }
+
+    fn run(
+        &self,
+        call: &PrecompileCall<'_>,
+        state: &mut WorldState,
+        pay: &mut dyn FnMut(u64) -> Result<(), PrecompileError>,
+    ) -> Result<Option<Bytes>, PrecompileError> {
+        let mut session = self.bridge.session(BridgeCall {
             sender: call.caller,
             value: call.value,
             data: call.input_or_empty(),

@@ -14,6 +14,7 @@ mod hashes;
 mod hd_wallet;
 mod modexp;
 mod native;
+mod watch;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ use crate::remasc;
 use native::{Contract, Method};
 
 pub use bridge_state::BridgeState;
+pub use watch::Stopwatch;
 
 pub(crate) use abi::encode_bytes;
 pub(crate) use ancestors::Ancestors;
@@ -162,6 +164,12 @@ impl RskPrecompiles {
     /// The contracts with a network's constants.
     pub fn new(spec: Arc<ChainSpec>) -> Self {
         Self { bridge: BridgeContract::new(&spec), spec }
+    }
+
+    /// The same, with the time of the Bridge measured.
+    #[must_use]
+    pub fn with_stopwatch(self, watch: Arc<dyn Stopwatch>) -> Self {
+        Self { bridge: self.bridge.with_stopwatch(watch), ..self }
     }
 }
 

@@ -76,7 +76,10 @@ fn replay_reports_as_documented() {
         ];
         expected.sort_unstable();
         assert_eq!(keys(&report), expected);
-        assert_eq!(keys(&report["phases"]), ["bridge", "commit", "decode", "execute", "persist", "recover", "validate"]);
+        assert_eq!(
+            keys(&report["phases"]),
+            ["bridge", "commit", "decode", "execute", "persist", "recover", "validate"]
+        );
         let (number, hash) = chain.head();
         assert_eq!((report["ok"].as_bool(), report["head"]["number"].as_u64()), (Some(true), Some(number)));
         assert_eq!((report["head"]["hash"].as_str(), report["engine"].as_str()), (Some(hash.as_str()), Some(engine)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rhizome_consensus::{Candidate, choose};
 use rhizome_executor::ExecutionOutcome;
 use rhizome_primitives::{AncestorProvider, B256, Block, BlockHeader, Bloom, Receipt, RecoveredBlock};
-use rhizome_storage::{BlockRecord, ExecutedBlock, StorageError, WriteBatch};
+use rhizome_storage::{BlockRecord, ExecutedBlock, WriteBatch};
 use rhizome_trie::{NodeBatch, Trie};
 
 use crate::chain::{Chain, Head, ImportOutcome, Importing, missing_header};
@@ -136,7 +136,7 @@ impl Chain {
             state_root: executed.trie.root_hash(),
             total_difficulty: parent.total_difficulty.saturating_add(block.cumulative_difficulty().value()),
         };
-        self.stores.nodes().put_batch(executed.nodes.records()).map_err(StorageError::from)?;
+        self.stores.put_nodes(executed.nodes);
         let mut batch = WriteBatch::new();
         let stored = ExecutedBlock {
             record,

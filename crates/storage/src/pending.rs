@@ -23,26 +23,34 @@ use crate::kv::{Column, Entry, KvStore, WriteBatch};
 #[derive(Debug, Default)]
 pub(crate) struct NodeLayer {
     nodes: Vec<(B256, Bytes)>,
-    places: B256Map<usize>,
+    places: B256Map<u32>,
 }
 
 impl NodeLayer {
-    fn with_capacity(nodes: usize) -> Self {
-        Self { nodes: Vec::with_capacity(nodes), places: B256Map::with_capacity_and_hasher(nodes, Default::default()) }
-    }
-
     fn get(&self, hash: &B256) -> Option<&Bytes> {
-        self.places.get(hash).map(|place| &self.nodes[*place].1)
+        self.places.get(hash).map(|place| &self.nodes[*place as usize].1)
     }
 
-    /// Adds a node, and tells whether it is new here.
-    fn insert(&mut self, hash: &B256, node: &Bytes) -> bool {
-        let place = self.nodes.len();
-        let new = *self.places.entry(*hash).or_insert(place) == place;
-        if new {
-            self.nodes.push((*hash, node.clone()));
+    /// Adds nodes, each once, and gives how many bytes are new here.
+    fn extend(&mut self, nodes: impl ExactSizeIterator<Item = (B256, Bytes)>) -> u64 {
+        self.nodes.reserve(nodes.len());
+        self.places.reserve(nodes.len());
+        let mut bytes = 0;
+        for (hash, node) in nodes {
+            let place = u32::try_from(self.nodes.len()).expect("a layer is sealed long before four billion nodes");
+            if *self.places.entry(hash).or_insert(place) == place {
+                bytes += node.len() as u64;
+                self.nodes.push((hash, node));
+            }
         }
-        new
+        bytes
+    }
+
+    /// The empty layer that keeps the memory of this one.
+    fn cleared(mut self) -> Self {
+        self.nodes.clear();
+        self.places.clear();
+        self
     }
 
     /// The nodes in the order in which they came.
@@ -63,6 +71,8 @@ pub struct PendingNodes {
 struct NodeLayers {
     open: NodeLayer,
     sealed: Option<Arc<NodeLayer>>,
+    /// An empty layer for the next seal: fresh memory costs more than what is written to it.
+    spare: NodeLayer,
 }
 
 impl NodeLayers {
@@ -91,8 +101,7 @@ impl PendingNodes {
     pub(crate) fn seal(&self) -> Arc<NodeLayer> {
         let mut layers = self.layers.write();
         debug_assert!(layers.sealed.is_none(), "one layer is sealed at a time");
-        // The next layer will be about as large; growing it step by step would move every entry several times.
-        let next = NodeLayer::with_capacity(layers.open.nodes.len());
+        let next = std::mem::take(&mut layers.spare);
         let sealed = Arc::new(std::mem::replace(&mut layers.open, next));
         layers.sealed = Some(Arc::clone(&sealed));
         self.open_bytes.store(0, Ordering::Relaxed);
@@ -100,10 +109,19 @@ impl PendingNodes {
     }
 
     /// Forgets the sealed layer, which the engine now holds.
-    pub(crate) fn release(&self) {
-        // Freed behind the lock: it is many values.
-        let released = self.layers.write().sealed.take();
-        drop(released);
+    pub(crate) fn release(&self, layer: Arc<NodeLayer>) {
+        self.layers.write().sealed = None;
+        // Emptied outside the lock: it is many values.
+        if let Some(layer) = Arc::into_inner(layer) {
+            let spare = layer.cleared();
+            self.layers.write().spare = spare;
+        }
+    }
+
+    /// Adds nodes; they are durable with the layer.
+    pub(crate) fn put_owned(&self, nodes: Vec<(B256, Bytes)>) {
+        let bytes = self.layers.write().open.extend(nodes.into_iter());
+        self.open_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Forgets what is not durable.
@@ -146,13 +164,7 @@ impl TrieStore for PendingNodes {
     }
 
     fn put_batch(&self, nodes: &[(B256, Bytes)]) -> Result<(), StoreError> {
-        let mut layers = self.layers.write();
-        let mut bytes = 0;
-        for (hash, node) in nodes {
-            if layers.open.insert(hash, node) {
-                bytes += node.len() as u64;
-            }
-        }
+        let bytes = self.layers.write().open.extend(nodes.iter().cloned());
         self.open_bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rhizome_primitives::B256;
-use rhizome_trie::{MemoryTrieStore, TrieStore};
+use rhizome_trie::{MemoryTrieStore, NodeBatch, TrieStore};
 
 use crate::blocks::BlockStore;
 use crate::epochs::{Collector, EpochStore, GcControl, GcOptions, GcSummary, Pin};
@@ -71,6 +71,11 @@ impl Stores {
     /// The store that tries read from and write to.
     pub fn nodes(&self) -> Arc<dyn TrieStore> {
         Arc::clone(&self.nodes) as Arc<dyn TrieStore>
+    }
+
+    /// Adds a tree's new nodes. What is read from [`Stores::nodes`] shows them at once.
+    pub fn put_nodes(&self, nodes: NodeBatch) {
+        self.nodes.put_owned(nodes.into_records());
     }
 
     /// Blocks and indexes, with what is not durable yet.
@@ -137,7 +142,7 @@ impl Stores {
             self.poison.lock().get_or_insert_with(|| error.to_string());
             return written;
         }
-        self.nodes.release();
+        self.nodes.release(sealed.nodes);
         self.data.release();
         Ok(())
     }

@@ -86,12 +86,16 @@ impl Churn {
         let mut numbers = Numbers::new(self.seed ^ entry.rotate_left(32) ^ number);
         let len = if entry % 4 == 3 { 1 + numbers.below(32) } else { 8 + numbers.below(8) };
         let value: Vec<u8> = (0..len).map(|_| (numbers.any() as u8).max(1)).collect();
-        let key = if entry % 4 == 3 {
+        (self.key(entry), Some(Bytes::from(value)))
+    }
+
+    /// The key of an entry.
+    pub fn key(&self, entry: u64) -> TrieKey {
+        if entry % 4 == 3 {
             AccountKeys::new(&address(entry % CONTRACTS)).storage(&B256::from(keccak256(entry.to_be_bytes())))
         } else {
             AccountKeys::new(&address(entry)).account().clone()
-        };
-        (key, Some(Bytes::from(value)))
+        }
     }
 
     /// Builds the first state and every block's in a store, and hands each block's number, root and new nodes out.

@@ -17,6 +17,8 @@ pub(crate) const VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"FLATDBc\n";
 const LEN: usize = 108;
+/// Above what a store can have counted: such a number in a file is damage.
+pub(crate) const COUNTED: u64 = 1 << 62;
 
 /// What the store holds for certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +90,7 @@ impl Checkpoint {
             return None;
         }
         let mut field = || reader.take().map(u64::from_le_bytes);
-        Some(Self {
+        let checkpoint = Self {
             store: field()?,
             sequence: field()?,
             heap_end: field()?,
@@ -100,7 +102,9 @@ impl Checkpoint {
                 tally: Tally { records: field()?, keys: field()?, slots: field()? },
                 bits: u32::from_le_bytes([b0, b1, b2, b3]),
             },
-        })
+        };
+        // Numbers that count up from zero do not get that far.
+        (checkpoint.sequence < COUNTED && checkpoint.index.generation < COUNTED).then_some(checkpoint)
     }
 }
 
@@ -225,6 +229,8 @@ mod tests {
         assert_eq!(Checkpoint::decode(&bytes, b"digest\0\0"), Some(checkpoint));
         assert_eq!(Checkpoint::decode(&bytes, b"another\0"), None);
         assert_eq!(Checkpoint::decode(&bytes[..LEN - 1], b"digest\0\0"), None);
+        let counted_too_far = Checkpoint { sequence: u64::MAX, ..checkpoint };
+        assert_eq!(Checkpoint::decode(&counted_too_far.encode(b"digest\0\0"), b"digest\0\0"), None);
         for bit in 0..LEN * 8 {
             let mut changed = bytes;
             changed[bit / 8] ^= 1 << (bit % 8);

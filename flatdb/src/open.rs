@@ -332,7 +332,7 @@ fn index_header<D: Digest>(store: u64, generation: u64, bits: u32) -> [u8; 48] {
 }
 
 fn generation_of(name: &std::ffi::OsStr) -> Option<u64> {
-    name.to_str()?.strip_prefix("index.")?.parse().ok()
+    name.to_str()?.strip_prefix("index.")?.parse().ok().filter(|generation| *generation < checkpoint::COUNTED)
 }
 
 /// Removes the index files that are not the one in use.

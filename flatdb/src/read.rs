@@ -64,6 +64,18 @@ impl<D: Digest> FlatDb<D> {
         self.find_many(keys, true)
     }
 
+    /// Whether the store may have the record of a key. A no is certain; a yes is wrong for about one absent key in ten million.
+    /// Looks at the index only.
+    pub fn may_contain(&self, key: &Key) -> bool {
+        self.index.load().candidates(key).next().is_some()
+    }
+
+    /// Asks the processor to load the slot where the search for a key begins, so that several stores can be asked at once.
+    #[inline]
+    pub fn prefetch_slot(&self, key: &Key) {
+        self.index.load().prefetch(key);
+    }
+
     /// Asks for the records of these keys to be read from disk, all at once. A hint: worth its system calls only where the
     /// records are likely not in memory.
     pub fn prefetch(&self, keys: &[Key]) {

@@ -165,7 +165,7 @@ impl<D: Digest> FlatDb<D> {
                 keys: tally.keys,
                 ..*durable
             };
-            let lag = end - checkpoint.index.end;
+            let lag = end.saturating_sub(checkpoint.index.end);
             if index.generation != checkpoint.index.generation
                 || lag > self.index_lag.unwrap_or_else(|| default_lag(end))
                 || seal

@@ -49,6 +49,19 @@ pub trait NodeEngine: TrieStore {
         self.get_many(hashes)
     }
 
+    /// Whether [`NodeEngine::may_contain`] is cheap and its no certain.
+    fn tells_absence(&self) -> bool {
+        false
+    }
+
+    /// Whether there may be a record under a hash.
+    fn may_contain(&self, _hash: &B256) -> bool {
+        true
+    }
+
+    /// Announces a look-up, so that the memory that it needs is loaded meanwhile.
+    fn announce(&self, _hash: &B256) {}
+
     /// Visits every record with the hash that it is found under, in the engine's own order. Ends at the first error.
     ///
     /// # Errors

@@ -36,7 +36,9 @@ pub use datadir::{
     ChainDefinition, Datadir, DatadirError, FORMAT_FILE, FORMAT_VERSION, Format, LOCK_FILE, RulesChange, TrieEngine,
 };
 pub use engine::{EngineOptions, NodeEngine, Place, VerifyPolicy, Visit};
-pub use epochs::{Collector, EpochInfo, EpochStore, GcControl, GcOptions, GcPlan, GcReport, GcStep, GcSummary, Pin};
+pub use epochs::{
+    Collector, EpochInfo, EpochStore, GcControl, GcOptions, GcPlan, GcReport, GcStep, GcSummary, Pin, walk_state,
+};
 pub use error::{Result, StorageError};
 pub use flat::{FlatTrieStore, Keccak};
 pub use invariants::StartState;

@@ -207,6 +207,17 @@ impl EpochStore {
     }
 }
 
+/// Walks states as a collection does, many reads in flight, and reports the records and bytes that they reach. Proves that
+/// the states are whole.
+///
+/// # Errors
+/// When one is not, or an engine fails.
+pub fn walk_state(store: &EpochStore, roots: &[B256], control: &GcControl) -> Result<GcReport> {
+    let (epochs, start) = (store.epochs.load_full(), Instant::now());
+    let walked = Walk::new(&epochs, None, control).run(roots, |_| Ok(()))?;
+    Ok(GcReport { roots: roots.len() as u64, walked: start.elapsed(), took: start.elapsed(), ..GcReport::from(walked) })
+}
+
 /// Waits until no read uses the epoch any more and closes it; tells whether that came about.
 fn close(epoch: Arc<Epoch>) -> bool {
     let start = Instant::now();

@@ -1,6 +1,6 @@
 //! Epochs: a trie store in generations, of which the oldest is dropped whole.
 //!
-//! Every write goes to the newest epoch, whatever older ones have; reads go from the newest to the oldest. So the nodes of a
+//! Every write goes to the newest epoch, whatever older ones have; a read takes the record from any that has it. So the nodes of a
 //! state are those that an older state reaches and those that were written since. When the oldest epoch is to go, a walk
 //! from the oldest states that are kept finds every node they reach, copies those that no other epoch has into the second
 //! oldest, and the epoch's directory is deleted: no record is ever deleted alone, and what died costs nothing.
@@ -37,7 +37,7 @@ use crate::error::Result;
 use manifest::{Entry, Manifest};
 use pins::Pins;
 
-pub use collect::GcPlan;
+pub use collect::{GcPlan, walk_state};
 pub use collector::{Collector, GcSummary};
 pub use options::{EpochInfo, GcControl, GcOptions, GcReport, GcStep};
 pub use pins::Pin;
@@ -51,6 +51,14 @@ pub(crate) struct Epoch {
     pub(crate) sealed_at: Option<u64>,
     pub(crate) path: PathBuf,
     pub(crate) engine: Arc<dyn NodeEngine>,
+    /// Reads that it answered.
+    hits: AtomicU64,
+}
+
+impl Epoch {
+    fn new(Entry { number, sealed_at }: Entry, path: PathBuf, engine: Arc<dyn NodeEngine>) -> Self {
+        Self { number, sealed_at, path, engine, hits: AtomicU64::new(0) }
+    }
 }
 
 /// The epochs at one moment, newest first; never empty.
@@ -99,7 +107,7 @@ impl EpochStore {
                 return Err(DatadirError::Foreign { path: path.to_owned(), found }.into());
             }
             let engine = options.open(engine, &directory)?;
-            epochs.push(Arc::new(Epoch { number, sealed_at, path: directory, engine }));
+            epochs.push(Arc::new(Epoch::new(Entry { number, sealed_at }, directory, engine)));
         }
         let newest_bytes = epochs.first().map_or(0, |epoch| size_of(epoch));
         Ok(Self {
@@ -182,11 +190,9 @@ impl EpochStore {
         let path = next.path_of(&self.path, number);
         *manifest = next;
         let engine = self.options.open(self.engine, &path)?;
-        let mut epochs = vec![Arc::new(Epoch { number, sealed_at: None, path, engine })];
-        for (index, epoch) in old.iter().enumerate() {
-            let Epoch { number, path, engine, .. } = &**epoch;
-            let sealed_at = if index == 0 { Some(sealed_at) } else { epoch.sealed_at };
-            epochs.push(Arc::new(Epoch { number: *number, sealed_at, path: path.clone(), engine: Arc::clone(engine) }));
+        let mut epochs = vec![Arc::new(Epoch::new(Entry { number, sealed_at: None }, path, engine))];
+        for (entry, epoch) in manifest.epochs.iter().skip(1).zip(old.iter()) {
+            epochs.push(Arc::new(Epoch::new(*entry, epoch.path.clone(), Arc::clone(&epoch.engine))));
         }
         self.epochs.store(Arc::new(epochs));
         self.newest_bytes.store(0, Ordering::Release);
@@ -239,20 +245,105 @@ fn size_of(epoch: &Epoch) -> u64 {
     epoch.engine.next_place().unwrap_or_else(|| Datadir::bytes_below(&epoch.path))
 }
 
+/// Where a record that is in one of the epochs can be.
+enum Holder {
+    /// Only there: no other epoch can have it, so it needs no proof.
+    Only(usize),
+    /// In several, or it cannot be told: whichever has it, proven.
+    Any,
+    /// Nowhere.
+    None,
+}
+
+fn holder(epochs: &Epochs, hash: &B256) -> Holder {
+    match epochs.as_slice() {
+        [_] => return Holder::Only(0),
+        [newest, ..] if newest.engine.tells_absence() => {}
+        _ => return Holder::Any,
+    }
+    let mut holders = epochs.iter().enumerate().filter(|(_, epoch)| epoch.engine.may_contain(hash));
+    match (holders.next(), holders.next()) {
+        (Some((only, _)), None) => Holder::Only(only),
+        (None, _) => Holder::None,
+        (Some(_), Some(_)) => Holder::Any,
+    }
+}
+
+/// The epochs, those first that answered most reads: what is read again and again lies in few of them.
+fn by_hits(epochs: &Epochs) -> Vec<&Arc<Epoch>> {
+    let mut order: Vec<&Arc<Epoch>> = epochs.iter().collect();
+    order.sort_by_cached_key(|epoch| std::cmp::Reverse(epoch.hits.load(Ordering::Relaxed)));
+    order
+}
+
+/// Hashes whose look-ups are announced together.
+const ANNOUNCED: usize = 64;
+
+fn announce(epochs: &Epochs, hashes: &[B256]) {
+    if epochs.len() > 1 {
+        for (hash, epoch) in hashes.iter().flat_map(|hash| epochs.iter().map(move |epoch| (hash, epoch))) {
+            epoch.engine.announce(hash);
+        }
+    }
+}
+
+impl EpochStore {
+    /// Leaves the epoch that is written in the form that the next opening likes best. For a store that will rest.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    pub fn seal(&self) -> Result<(), StoreError> {
+        let _writing = self.writing.read();
+        self.epochs.load().first().map_or(Ok(()), |newest| newest.engine.seal())
+    }
+
+    /// The records of hashes that any epoch may have: one epoch after another is asked, those first that answered most. Each
+    /// answer is proven but the last epoch's: what no other has is there.
+    fn find_proven(
+        epochs: &Epochs,
+        hashes: &[B256],
+        places: Vec<usize>,
+        found: &mut [Option<Bytes>],
+    ) -> Result<(), StoreError> {
+        if places.is_empty() {
+            return Ok(());
+        }
+        let order = by_hits(epochs);
+        let mut missing = places;
+        for (index, epoch) in order.iter().enumerate() {
+            let wanted: Vec<B256> = missing.iter().map(|place| hashes[*place]).collect();
+            let last = index + 1 == order.len();
+            let records = if last { epoch.engine.get_many_known(&wanted)? } else { epoch.engine.get_many(&wanted)? };
+            for (place, record) in missing.iter().zip(records) {
+                found[*place] = record;
+            }
+            let before = missing.len();
+            missing.retain(|place| found[*place].is_none());
+            epoch.hits.fetch_add((before - missing.len()) as u64, Ordering::Relaxed);
+            if missing.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl TrieStore for EpochStore {
     fn get(&self, hash: &B256) -> Result<Option<Bytes>, StoreError> {
         let epochs = self.epochs.load();
         let mut found = None;
-        if let Some((oldest, newer)) = epochs.split_last() {
-            for epoch in newer {
-                found = epoch.engine.get(hash)?;
-                if found.is_some() {
-                    break;
+        announce(&epochs, std::slice::from_ref(hash));
+        match holder(&epochs, hash) {
+            Holder::Only(only) => found = epochs[only].engine.get_known(hash)?,
+            Holder::None => {}
+            Holder::Any => {
+                for epoch in by_hits(&epochs) {
+                    found = epoch.engine.get(hash)?;
+                    if found.is_some() {
+                        epoch.hits.fetch_add(1, Ordering::Relaxed);
+                        break;
+                    }
                 }
-            }
-            // What no newer epoch has is in the oldest, so there its record needs less proof.
-            if found.is_none() {
-                found = oldest.engine.get_known(hash)?;
             }
         }
         self.counters.read(found.as_ref().map(|record| &record[..]));
@@ -262,20 +353,25 @@ impl TrieStore for EpochStore {
     fn get_many(&self, hashes: &[B256]) -> Result<Vec<Option<Bytes>>, StoreError> {
         let epochs = self.epochs.load();
         let mut found = vec![None; hashes.len()];
-        let mut missing: Vec<usize> = (0..hashes.len()).collect();
-        for (index, epoch) in epochs.iter().enumerate() {
-            if missing.is_empty() {
-                break;
+        let mut by_epoch: Vec<Vec<usize>> = vec![Vec::new(); epochs.len()];
+        let mut any = Vec::new();
+        for (start, group) in (0..).step_by(ANNOUNCED).zip(hashes.chunks(ANNOUNCED)) {
+            announce(&epochs, group);
+            for (place, hash) in (start..).zip(group) {
+                match holder(&epochs, hash) {
+                    Holder::Only(only) => by_epoch[only].push(place),
+                    Holder::Any => any.push(place),
+                    Holder::None => {}
+                }
             }
-            let wanted: Vec<B256> = missing.iter().map(|place| hashes[*place]).collect();
-            let oldest = index + 1 == epochs.len();
-            let records =
-                if oldest { epoch.engine.get_many_known(&wanted)? } else { epoch.engine.get_many(&wanted)? };
-            for (place, record) in missing.iter().zip(records) {
+        }
+        for (epoch, places) in epochs.iter().zip(&by_epoch).filter(|(_, places)| !places.is_empty()) {
+            let wanted: Vec<B256> = places.iter().map(|place| hashes[*place]).collect();
+            for (place, record) in places.iter().zip(epoch.engine.get_many_known(&wanted)?) {
                 found[*place] = record;
             }
-            missing.retain(|place| found[*place].is_none());
         }
+        Self::find_proven(&epochs, hashes, any, &mut found)?;
         for record in &found {
             self.counters.read(record.as_ref().map(|record| &record[..]));
         }

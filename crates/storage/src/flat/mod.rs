@@ -150,6 +150,18 @@ impl NodeEngine for FlatTrieStore {
         Ok(self.copied(found))
     }
 
+    fn tells_absence(&self) -> bool {
+        true
+    }
+
+    fn may_contain(&self, hash: &B256) -> bool {
+        self.db.may_contain(&hash.0)
+    }
+
+    fn announce(&self, hash: &B256) {
+        self.db.prefetch_slot(&hash.0);
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&B256, &[u8]) -> Result<()>) -> Result<()> {
         let mut records = self.db.iter();
         loop {

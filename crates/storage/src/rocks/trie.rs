@@ -8,7 +8,8 @@
 //! unconfirmed batches survives a crash.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rhizome_primitives::{B256, Bytes};
@@ -32,6 +33,13 @@ const TABLE_BATCH: usize = 2 << 20;
 /// How many records are brought into the processor's caches at a time.
 const OVERLAP: usize = 16;
 
+/// Threads that read side by side when reads wait for the disk.
+const READERS: usize = 16;
+/// Reads of this time each, one after another, wait for the disk.
+const SLOW: Duration = Duration::from_micros(10);
+/// Reads of this time each, side by side, do not.
+const QUICK: Duration = Duration::from_micros(3);
+
 /// Where a table file is written before the database takes it.
 const INCOMING: &str = "incoming.table";
 
@@ -49,6 +57,8 @@ pub struct RocksTrieStore {
     options: Options,
     /// Held while a table file is written: there is one name for it.
     incoming: Mutex<()>,
+    /// Whether the last look-ups of many hashes waited for the disk.
+    waits: AtomicBool,
     counters: Counters,
 }
 
@@ -76,7 +86,29 @@ impl RocksTrieStore {
         // By descriptor, or the handle that batched reads need is not there.
         let table = ColumnFamilyDescriptor::new(rocksdb::DEFAULT_COLUMN_FAMILY_NAME, options.clone());
         let db = DB::open_cf_descriptors(&options, path, [table]).map_err(|error| engine_error(path, &error))?;
-        Ok(Self { db, path: path.to_owned(), options, incoming: Mutex::new(()), counters: Counters::default() })
+        Ok(Self {
+            db,
+            path: path.to_owned(),
+            options,
+            incoming: Mutex::new(()),
+            waits: AtomicBool::new(false),
+            counters: Counters::default(),
+        })
+    }
+
+    /// [`TrieStore::get_many`] on several threads.
+    fn get_side_by_side(&self, hashes: &[B256]) -> Result<Vec<Option<Bytes>>, StoreError> {
+        let share = hashes.len().div_ceil(READERS);
+        let parts: Vec<_> = std::thread::scope(|scope| {
+            let readers: Vec<_> =
+                hashes.chunks(share).map(|hashes| scope.spawn(move || self.get_many(hashes))).collect();
+            readers.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
+        });
+        let mut found = Vec::with_capacity(hashes.len());
+        for part in parts {
+            found.extend(part.unwrap_or_else(|_| Err(StoreError::new("visit_many", "a reading thread panicked")))?);
+        }
+        Ok(found)
     }
 
     fn fault(&self, operation: &str, error: &rocksdb::Error) -> StoreError {
@@ -190,7 +222,16 @@ impl TrieStore for RocksTrieStore {
 
 impl NodeEngine for RocksTrieStore {
     fn visit_many(&self, hashes: &[B256], visit: Visit<'_>) -> Result<(), StoreError> {
-        for (index, found) in self.get_many(hashes)?.into_iter().enumerate() {
+        let parallel = self.waits.load(Ordering::Relaxed) && hashes.len() >= 2 * READERS;
+        let start = Instant::now();
+        let found = if parallel { self.get_side_by_side(hashes)? } else { self.get_many(hashes)? };
+        // The engine reads one block after another. While reads wait for the disk, threads wait side by side; as long as
+        // they do not, threads would cost more than they bring.
+        let each = start.elapsed() / u32::try_from(hashes.len().max(1)).unwrap_or(u32::MAX);
+        if hashes.len() >= READERS {
+            self.waits.store(each > if parallel { QUICK } else { SLOW }, Ordering::Relaxed);
+        }
+        for (index, found) in found.into_iter().enumerate() {
             if let Some(found) = found {
                 visit(index, &found, None);
             }

@@ -1,0 +1,111 @@
+//! One run: the churn's blocks through the stores of a chain.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use eyre::{Result, eyre};
+use rhizome_examples::{Churn, EngineKind, bytes_below, process_cpu};
+use rhizome_primitives::{B256, Bloom, U256, keccak256};
+use rhizome_storage::{
+    BlockRecord, EngineOptions, EpochStore, ExecutedBlock, GcControl, GcOptions, MemoryKv, Stores, TrieEngine,
+    WriteBatch,
+};
+use rhizome_trie::Trie;
+
+/// A block without header fields, transactions and uncles: the stores look at nothing else.
+const EMPTY_BLOCK: [u8; 4] = [0xc3, 0xc0, 0xc0, 0xc0];
+/// Bytes of nodes in memory: like the node's, small against the state, so that blocks read from the store.
+const BUDGET: usize = 8 << 20;
+
+pub(crate) struct Setting<'a> {
+    pub(crate) churn: Churn,
+    pub(crate) kind: EngineKind,
+    pub(crate) path: &'a Path,
+    pub(crate) interval: u64,
+    /// Epoch size and depth.
+    pub(crate) gc: Option<(u64, u64)>,
+}
+
+/// What a run came to; the walks fill in the rest.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Finished {
+    pub(crate) root: B256,
+    pub(crate) bytes: u64,
+    /// Seconds.
+    pub(crate) cpu: f64,
+    pub(crate) rotations: u64,
+    pub(crate) collections: u64,
+    /// Nanoseconds of thread CPU for a node.
+    pub(crate) warm: f64,
+    /// Nanoseconds of wall time for a node.
+    pub(crate) cold: f64,
+    /// Seconds of wall time for the whole head state, cold, node after node.
+    pub(crate) recursive: f64,
+    /// The same with many reads in flight.
+    pub(crate) mark: f64,
+    /// Records and bytes of the head state.
+    pub(crate) live: (u64, u64),
+}
+
+pub(crate) fn engine(kind: EngineKind) -> Result<TrieEngine> {
+    kind.name().parse().map_err(|error: String| eyre!(error))
+}
+
+/// Writes the first state and the blocks.
+pub(crate) fn run(setting: &Setting<'_>) -> Result<Finished> {
+    let epochs = EpochStore::open(setting.path, engine(setting.kind)?, EngineOptions::default())?;
+    let gc = setting.gc.map(|(epoch_size, depth)| {
+        (GcOptions { epoch_size, depth, rate: 0, ..GcOptions::default() }, GcControl::new())
+    });
+    let stores = Stores::over_epochs(epochs, Arc::new(MemoryKv::new()), gc)?;
+    let mut state = Trie::empty(stores.nodes());
+    for changes in setting.churn.first_state() {
+        state = state.apply(&changes)?;
+        state.save()?;
+        state = state.prune(BUDGET);
+        stores.commit()?;
+    }
+    // Block 0 is the first state: from here on states are kept or given up.
+    let mut parent = add(&stores, 0, None, state.root_hash())?;
+    stores.commit()?;
+    let (cpu, start) = (process_cpu(), Instant::now());
+    for number in 1..=setting.churn.blocks {
+        state = state.apply(&setting.churn.block(number))?;
+        state.save()?;
+        state = state.prune(BUDGET);
+        parent = add(&stores, number, Some(parent), state.root_hash())?;
+        if number % setting.interval == 0 {
+            stores.commit()?;
+        }
+    }
+    stores.commit()?;
+    let summary = stores.settle()?.unwrap_or_default();
+    let spent = process_cpu().saturating_sub(cpu);
+    eprintln!("  {} blocks in {:.1} s: {summary:?}", setting.churn.blocks, start.elapsed().as_secs_f64());
+    if let Some(epochs) = stores.epochs() {
+        epochs.seal()?;
+    }
+    drop(stores);
+    Ok(Finished {
+        root: state.root_hash(),
+        bytes: bytes_below(setting.path),
+        cpu: spent.as_secs_f64(),
+        rotations: summary.rotations,
+        collections: summary.collections,
+        ..Finished::default()
+    })
+}
+
+/// Adds a block as the new head.
+fn add(stores: &Stores, number: u64, parent: Option<B256>, state_root: B256) -> Result<B256> {
+    let hash = keccak256([parent.unwrap_or_default().as_slice(), &number.to_be_bytes()].concat());
+    let record = BlockRecord { number, hash, state_root, total_difficulty: U256::from(number + 1) };
+    let block =
+        ExecutedBlock { record, encoding: &EMPTY_BLOCK, transactions: &[], receipts: &[], logs_bloom: Bloom::ZERO };
+    let mut batch = WriteBatch::new();
+    stores.blocks().add(&mut batch, &block)?;
+    stores.blocks().set_head(&mut batch, &hash, &[(number, hash)], &[]);
+    stores.blocks().write(batch)?;
+    Ok(hash)
+}

@@ -113,16 +113,20 @@ impl Layout {
         Ok((density, self.histogram(&live, bins)))
     }
 
+    /// The share of each part that live records fill; a record on a border counts in both parts.
     fn histogram(&self, live: &[(u64, u64)], bins: usize) -> Vec<f64> {
         let width = (self.end as f64 / bins.max(1) as f64).max(1.0);
         let mut filled = vec![0.0; bins];
         for (offset, len) in live {
-            let bin = (*offset as f64 / width) as usize;
-            if let Some(filled) = filled.get_mut(bin) {
-                *filled += (*len + OVERHEAD) as f64 / width;
+            let (start, end) = (*offset as f64, (offset + len + OVERHEAD) as f64);
+            for bin in (start / width) as usize..=(end / width) as usize {
+                let (left, right) = (bin as f64 * width, (bin + 1) as f64 * width);
+                if let Some(filled) = filled.get_mut(bin) {
+                    *filled += (end.min(right) - start.max(left)).max(0.0) / width;
+                }
             }
         }
-        filled.iter().map(|share| share.min(1.0)).collect()
+        filled
     }
 }
 
@@ -157,30 +161,56 @@ mod tests {
     use std::sync::Arc;
 
     use rhizome_primitives::Bytes;
-    use rhizome_trie::{MemoryTrieStore, TrieStore};
+    use rhizome_trie::{ChangeSet, MemoryTrieStore, TrieKey, TrieStore};
 
     use super::*;
 
-    #[test]
-    fn a_collected_store_is_dense_and_one_of_many_versions_is_not() {
+    /// A store of many versions of a state with 20 entries, of which each version changes some.
+    fn versions(changed: impl Fn(u8) -> std::ops::Range<u8>) -> (Trie, Layout) {
         let store: Arc<dyn TrieStore> = Arc::new(MemoryTrieStore::new());
         let mut state = Trie::empty(Arc::clone(&store));
         let mut layout = Layout::default();
         for round in 0..50_u8 {
-            for key in 0..20_u8 {
+            let mut changes = ChangeSet::builder();
+            for key in changed(round) {
                 // No two values are equal, so that no two subtrees are one record.
                 let mut value = vec![round; 40];
                 value[0] = key;
-                state = state.put(&[key, 1, 2], Some(Bytes::from(value))).unwrap();
+                changes.put(TrieKey::new(&[key, 1, 2]), Some(Bytes::from(value)));
             }
+            state = state.apply(&changes.build()).unwrap();
             let batch = state.commit();
             store.put_batch(batch.records()).unwrap();
             batch.records().iter().for_each(|(hash, record)| layout.push(*hash, record.len()));
         }
-        let (before, bins) = layout.density(&state, 10).unwrap();
-        let (old, newest) = bins.split_at(9);
-        assert!(before.share < 0.1 && old.iter().all(|bin| *bin == 0.0) && newest[0] > 0.0, "{before:?} {bins:?}");
-        let (after, _) = Layout::of_state(&state).unwrap().density(&state, 10).unwrap();
+        (state, layout)
+    }
+
+    /// Collects and checks that nothing but the state is left; returns the density then.
+    fn collected(state: &Trie, before: &Density) -> Density {
+        let (after, bins) = Layout::of_state(state).unwrap().density(state, 10).unwrap();
         assert_eq!((after.share, after.live_records, after.live_bytes), (1.0, before.live_records, before.live_bytes));
+        assert!(bins.iter().all(|bin| *bin > 0.9), "{bins:?}");
+        after
+    }
+
+    #[test]
+    fn a_collected_store_is_dense_and_one_of_many_versions_is_not() {
+        // Every version is a whole state: 20 values and 19 nodes, which have the leaves in themselves.
+        let (state, layout) = versions(|_| 0..20);
+        let (before, bins) = layout.density(&state, 10).unwrap();
+        assert_eq!((before.records, before.live_records), (50 * 39, 39));
+        assert!(before.share < 0.1 && bins[0] == 0.0 && bins[9] > 0.1, "{before:?} {bins:?}");
+        collected(&state, &before);
+    }
+
+    #[test]
+    fn live_records_lie_scattered_where_versions_change_little() {
+        let (state, layout) = versions(|round| if round == 0 { 0..20 } else { round % 20..round % 20 + 1 });
+        let (before, bins) = layout.density(&state, 10).unwrap();
+        assert!(before.share < 0.3 && bins[9] > 0.1 && bins[..9].iter().any(|bin| *bin > 0.0), "{before:?} {bins:?}");
+        // A version that was written whole is as near together as a collected one; what many versions left behind is not.
+        let after = collected(&state, &before);
+        assert!(after.mean_distance_to_child < before.mean_distance_to_child, "{after:?} {before:?}");
     }
 }

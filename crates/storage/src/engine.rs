@@ -142,10 +142,18 @@ impl EngineOptions {
     /// # Errors
     /// When the engine refuses.
     pub fn open(&self, engine: TrieEngine, path: &Path) -> Result<Arc<dyn NodeEngine>> {
+        self.open_sized(engine, path, 0)
+    }
+
+    /// [`EngineOptions::open`] for a store that, where it is made, will hold about so many records.
+    ///
+    /// # Errors
+    /// When the engine refuses.
+    pub fn open_sized(&self, engine: TrieEngine, path: &Path, records: u64) -> Result<Arc<dyn NodeEngine>> {
         match engine {
             #[cfg(feature = "rocksdb")]
             TrieEngine::RocksDb => Ok(Arc::new(RocksTrieStore::open_sharing(path, &self.memory, &self.cache)?)),
-            TrieEngine::FlatDb => Ok(Arc::new(FlatTrieStore::open(path, self.verify)?)),
+            TrieEngine::FlatDb => Ok(Arc::new(FlatTrieStore::open_sized(path, self.verify, records)?)),
             TrieEngine::Memory => {
                 Err(StorageError::Refused("the memory engine keeps nothing in a data directory".into()))
             }

@@ -51,13 +51,19 @@ pub(crate) struct Epoch {
     pub(crate) sealed_at: Option<u64>,
     pub(crate) path: PathBuf,
     pub(crate) engine: Arc<dyn NodeEngine>,
-    /// Reads that it answered.
+    /// Reads that it answered, roughly.
     hits: AtomicU64,
 }
 
 impl Epoch {
     fn new(Entry { number, sealed_at }: Entry, path: PathBuf, engine: Arc<dyn NodeEngine>) -> Self {
         Self { number, sealed_at, path, engine, hits: AtomicU64::new(0) }
+    }
+
+    /// Notes answers. Two readers at the same moment may count as one: the number only decides an order, and a locked
+    /// instruction would hold up the loads of the next read.
+    fn answered(&self, reads: u64) {
+        self.hits.store(self.hits.load(Ordering::Relaxed).wrapping_add(reads), Ordering::Relaxed);
     }
 }
 
@@ -189,7 +195,9 @@ impl EpochStore {
         control.step(GcStep::RotationListed);
         let path = next.path_of(&self.path, number);
         *manifest = next;
-        let engine = self.options.open(self.engine, &path)?;
+        // About as many records as the last one took: an index that grows step by step is built several times.
+        let expected = old.first().and_then(|full| full.engine.records()).unwrap_or(0);
+        let engine = self.options.open_sized(self.engine, &path, expected)?;
         let mut epochs = vec![Arc::new(Epoch::new(Entry { number, sealed_at: None }, path, engine))];
         for (entry, epoch) in manifest.epochs.iter().skip(1).zip(old.iter()) {
             epochs.push(Arc::new(Epoch::new(*entry, epoch.path.clone(), Arc::clone(&epoch.engine))));
@@ -269,11 +277,14 @@ fn holder(epochs: &Epochs, hash: &B256) -> Holder {
     }
 }
 
-/// The epochs, those first that answered most reads: what is read again and again lies in few of them.
-fn by_hits(epochs: &Epochs) -> Vec<&Arc<Epoch>> {
-    let mut order: Vec<&Arc<Epoch>> = epochs.iter().collect();
-    order.sort_by_cached_key(|epoch| std::cmp::Reverse(epoch.hits.load(Ordering::Relaxed)));
-    order
+/// The epochs, the one first that answered most reads, the others newest first: what is read again and again lies in few of
+/// them. Takes no memory: it is called for single reads.
+fn by_hits(epochs: &Epochs) -> impl Iterator<Item = &Arc<Epoch>> {
+    let hits = |epoch: &Arc<Epoch>| epoch.hits.load(Ordering::Relaxed);
+    // Of equal ones the first, which is newer.
+    let most = (0..epochs.len()).rev().max_by_key(|at| hits(&epochs[*at])).unwrap_or_default();
+    let others = epochs.iter().enumerate().filter(move |(at, _)| *at != most).map(|(_, epoch)| epoch);
+    epochs.get(most).into_iter().chain(others)
 }
 
 /// Hashes whose look-ups are announced together.
@@ -308,18 +319,17 @@ impl EpochStore {
         if places.is_empty() {
             return Ok(());
         }
-        let order = by_hits(epochs);
         let mut missing = places;
-        for (index, epoch) in order.iter().enumerate() {
+        for (index, epoch) in by_hits(epochs).enumerate() {
             let wanted: Vec<B256> = missing.iter().map(|place| hashes[*place]).collect();
-            let last = index + 1 == order.len();
+            let last = index + 1 == epochs.len();
             let records = if last { epoch.engine.get_many_known(&wanted)? } else { epoch.engine.get_many(&wanted)? };
             for (place, record) in missing.iter().zip(records) {
                 found[*place] = record;
             }
             let before = missing.len();
             missing.retain(|place| found[*place].is_none());
-            epoch.hits.fetch_add((before - missing.len()) as u64, Ordering::Relaxed);
+            epoch.answered((before - missing.len()) as u64);
             if missing.is_empty() {
                 break;
             }
@@ -340,7 +350,7 @@ impl TrieStore for EpochStore {
                 for epoch in by_hits(&epochs) {
                     found = epoch.engine.get(hash)?;
                     if found.is_some() {
-                        epoch.hits.fetch_add(1, Ordering::Relaxed);
+                        epoch.answered(1);
                         break;
                     }
                 }

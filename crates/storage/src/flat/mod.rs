@@ -54,7 +54,19 @@ impl FlatTrieStore {
     /// # Errors
     /// When the directory is in use, belongs to another program, or is damaged beyond what recovery repairs.
     pub fn open(path: &Path, verify: VerifyPolicy) -> Result<Self> {
-        let db: FlatDb<Keccak> = Options::default().verify(verify).open(path).map_err(|error| fault(path, error))?;
+        Self::open_sized(path, verify, 0)
+    }
+
+    /// [`FlatTrieStore::open`] with an index for so many records, where the store is made.
+    ///
+    /// # Errors
+    /// As of [`FlatTrieStore::open`].
+    pub fn open_sized(path: &Path, verify: VerifyPolicy, records: u64) -> Result<Self> {
+        let mut options = Options::default().verify(verify);
+        if records > 0 {
+            options = options.expected_records(records);
+        }
+        let db: FlatDb<Keccak> = options.open(path).map_err(|error| fault(path, error))?;
         if let Some(damage) = &db.recovery().damage {
             // What the last flush wrote is lost; whether that matters is seen when the chain's head is checked.
             tracing::warn!(path = %path.display(), %damage, "the last flush was damaged on disk and is given up");

@@ -1,29 +1,42 @@
-//! What giving up old states costs and brings: the same churn with and without collection, in pairs.
+//! What giving up old states costs and brings: the same blocks with and without collection, in pairs.
 //!
 //! `cargo run --release --example gc_compare -- --entries 200000 --blocks 4000 --updates 60`
+//! `cargo run --release --example gc_compare -- --chain FILE.json BLOCKS.csv.gz --pairs 15 --epoch-size 1000000 --depth 20`
 //!
-//! Each pair writes the same blocks into two stores, one of them collecting, compares every kept state's root node and the whole
-//! head state, and then reads the head state in both: by descents to random keys, and whole. Figures are medians over the
-//! pairs; the CPU of a run is that of the whole process between its first and its last block, background threads and the
-//! collector included.
+//! With the generated churn each pair writes the same blocks into two stores, one of them collecting, compares the roots and
+//! the whole head state, and reads the head state: in the store that kept everything, in the one that collected as the last
+//! block left it, and in that one drained, with everything else given up and the state in one piece. With a chain each pair
+//! executes its blocks and there is nothing but size and CPU to compare: those states fit every cache.
+//!
+//! Figures are medians over the pairs; the CPU of a run is that of the whole process from its first block to its last,
+//! background threads and collections included. The churn executes nothing, so there the trie and the store are all of the
+//! CPU: a collection that walks L records for every E that are written costs it L/E walked records for each written one.
 
+mod chain;
 mod run;
 mod walk;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use eyre::{Result, ensure};
-use rhizome_examples::{Churn, EngineKind, Table, median};
+use rhizome_examples::{Churn, EngineKind, Interval, Table, median, median_interval};
 use serde::Serialize;
 
-use run::{Finished, Setting};
+use run::Finished;
+use walk::Reads;
 
-/// The same churn with and without collection.
+/// The same blocks with and without collection.
 #[derive(Debug, Parser)]
 struct Args {
     #[command(flatten)]
     churn: Churn,
+    /// A chain's name or file: its blocks are executed in place of the churn
+    #[arg(long, value_name = "NETWORK|FILE.json", requires = "blocks_of_chain")]
+    chain: Option<String>,
+    /// The chain's block files
+    #[arg(value_name = "BLOCKS", id = "blocks_of_chain", requires = "chain")]
+    block_files: Vec<PathBuf>,
     /// Engines to compare on
     #[arg(long, value_enum, default_values_t = EngineKind::ALL)]
     engine: Vec<EngineKind>,
@@ -39,7 +52,7 @@ struct Args {
     /// Blocks that are made durable together
     #[arg(long, default_value_t = 20)]
     interval: u64,
-    /// Keys that are read after each run
+    /// Keys that are read after each run; none: sizes and CPU only
     #[arg(long, default_value_t = 20_000)]
     reads: u64,
     /// Where the stores are made; a directory of its own is removed at the end
@@ -50,80 +63,50 @@ struct Args {
     json: bool,
 }
 
+/// Medians; of two the store that kept everything is the first, and of three the drained one the last.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Report {
     engine: &'static str,
     pairs: usize,
     rotations: u64,
     collections: u64,
     bytes: [f64; 2],
+    drained_bytes: Option<f64>,
     size: f64,
     cpu_seconds: [f64; 2],
     cpu: f64,
-    cpu_lowest: f64,
-    cpu_highest: f64,
-    warm_ns: [f64; 2],
-    warm: f64,
-    cold_us: [f64; 2],
-    cold: f64,
-    mark_seconds: [f64; 2],
-    mark: f64,
-    recursive_us: [f64; 2],
+    cpu_interval: Interval,
+    reads: Option<ReadReport>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadReport {
+    live_records: u64,
+    live_bytes: u64,
+    warm_ns: [f64; 3],
+    /// How many times faster than in the store that kept everything.
+    warm: [f64; 3],
+    cold_us: [f64; 3],
+    cold: [f64; 3],
+    recursive_seconds: [f64; 3],
+    mark_seconds: [f64; 3],
+    /// How many times faster the mark is than the recursive walk of the same store.
+    mark: [f64; 3],
+}
+
+/// The runs of one pair and the reads of its three stores.
+struct Pair {
+    runs: [Finished; 2],
+    reads: Option<([Reads; 3], u64)>,
 }
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let mut reports = Vec::new();
-    for kind in &args.engine {
-        reports.push(compare(&args, *kind)?);
-    }
-    let title = format!(
-        "{:?}, epochs of {} bytes, depth {}, medians of {} pairs; without collection | with it | ratio",
-        args.churn, args.epoch_size, args.depth, args.pairs
-    );
-    let mut table = Table::new(title, ["engine", "bytes", "", "with/without", "CPU s", "", "with/without", "(range)"]);
-    for report in &reports {
-        table.row([
-            report.engine.to_owned(),
-            format!("{:.0}", report.bytes[0]),
-            format!("{:.0}", report.bytes[1]),
-            format!("{:.3}", report.size),
-            format!("{:.2}", report.cpu_seconds[0]),
-            format!("{:.2}", report.cpu_seconds[1]),
-            format!("{:.3}", report.cpu),
-            format!("{:.3} to {:.3}", report.cpu_lowest, report.cpu_highest),
-        ]);
-    }
-    println!("{table}");
-    let columns = [
-        "engine",
-        "warm read ns",
-        "",
-        "faster",
-        "cold read us",
-        "",
-        "faster",
-        "cold walk s: recursive",
-        "mark",
-        "faster",
-    ];
-    let mut table =
-        Table::new("Reads of the head state: descents to random keys, a node each; and the whole state", columns);
-    for report in &reports {
-        table.row([
-            report.engine.to_owned(),
-            format!("{:.0}", report.warm_ns[0]),
-            format!("{:.0}", report.warm_ns[1]),
-            format!("{:.2}x", report.warm),
-            format!("{:.1}", report.cold_us[0]),
-            format!("{:.1}", report.cold_us[1]),
-            format!("{:.2}x", report.cold),
-            format!("{:.2}", report.mark_seconds[0]),
-            format!("{:.2}", report.mark_seconds[1]),
-            format!("{:.2}x", report.mark),
-        ]);
-    }
-    println!("{table}");
+    ensure!(args.pairs > 0, "no pairs to run");
+    let reports = args.engine.iter().map(|kind| compare(&args, *kind)).collect::<Result<Vec<_>>>()?;
+    print(&args, &reports);
     if args.json {
         println!("{}", serde_json::to_string(&reports)?);
     }
@@ -132,64 +115,131 @@ fn main() -> Result<()> {
 
 /// Runs the pairs of one engine, the order within a pair turning over.
 fn compare(args: &Args, kind: EngineKind) -> Result<Report> {
-    let mut runs: [Vec<Finished>; 2] = [Vec::new(), Vec::new()];
-    for pair in 0..args.pairs {
-        let place = tempfile::tempdir_in(&args.directory)?;
-        let mut finished: [Option<Finished>; 2] = [None, None];
-        let mut paths: [Option<PathBuf>; 2] = [None, None];
-        for collecting in if pair % 2 == 0 { [false, true] } else { [true, false] } {
-            let path = place.path().join(if collecting { "with" } else { "without" });
-            let setting = Setting {
-                churn: args.churn,
-                kind,
-                path: &path,
-                interval: args.interval,
-                gc: collecting.then_some((args.epoch_size, args.depth)),
-            };
-            finished[usize::from(collecting)] = Some(run::run(&setting)?);
-            paths[usize::from(collecting)] = Some(path);
-        }
-        let [Some(mut without), Some(mut with)] = finished else { continue };
-        ensure!(without.root == with.root, "the heads differ: {} and {}", without.root, with.root);
-        for (finished, path) in [&mut without, &mut with].into_iter().zip(paths.into_iter().flatten()) {
-            walk::measure(finished, kind, &path, args.churn, args.reads)?;
-        }
-        ensure!(
-            without.live == with.live,
-            "the head states differ: {:?} and {:?} nodes and bytes",
-            without.live,
-            with.live
-        );
-        eprintln!("{} pair {}: {without:?}\n  {with:?}", kind.name(), pair + 1);
-        runs[0].push(without);
-        runs[1].push(with);
+    let mut pairs = Vec::with_capacity(args.pairs);
+    for number in 0..args.pairs {
+        let pair = run_pair(args, kind, number % 2 == 1)?;
+        eprintln!("{} pair {}: {:?} {:?}", kind.name(), number + 1, pair.runs, pair.reads);
+        pairs.push(pair);
     }
-    let of = |value: fn(&Finished) -> f64| [0, 1].map(|side| median(&runs[side].iter().map(value).collect::<Vec<_>>()));
-    let ratios = |value: fn(&Finished) -> f64| -> Vec<f64> {
-        runs[0].iter().zip(&runs[1]).map(|(without, with)| value(with) / value(without)).collect()
+    let of = |value: &dyn Fn(&Pair) -> f64| median(&pairs.iter().map(value).collect::<Vec<_>>());
+    let both = |value: fn(&Finished) -> f64| [0, 1].map(|side| of(&|pair| value(&pair.runs[side])));
+    let cpu: Vec<f64> = pairs.iter().map(|pair| pair.runs[1].cpu / pair.runs[0].cpu).collect();
+    let each = |value: &dyn Fn(&[Reads; 3], usize) -> f64| {
+        [0, 1, 2].map(|state| of(&|pair| pair.reads.as_ref().map_or(f64::NAN, |(reads, _)| value(reads, state))))
     };
-    let (cpu, cold_walks) = (
-        ratios(|run| run.cpu),
-        [&runs[0], &runs[1]].map(|runs| median(&runs.iter().map(|run| run.recursive / run.mark).collect::<Vec<_>>())),
-    );
+    let first = pairs.first().and_then(|pair| pair.reads.as_ref());
+    let reads = first.map(|(reads, _)| ReadReport {
+        live_records: reads[0].live.0,
+        live_bytes: reads[0].live.1,
+        warm_ns: each(&|reads, state| reads[state].warm),
+        warm: each(&|reads, state| reads[0].warm / reads[state].warm),
+        cold_us: each(&|reads, state| reads[state].cold / 1000.0),
+        cold: each(&|reads, state| reads[0].cold / reads[state].cold),
+        recursive_seconds: each(&|reads, state| reads[state].recursive),
+        mark_seconds: each(&|reads, state| reads[state].mark),
+        mark: each(&|reads, state| reads[state].recursive / reads[state].mark),
+    });
     Ok(Report {
         engine: kind.name(),
-        pairs: args.pairs,
-        rotations: runs[1].first().map_or(0, |run| run.rotations),
-        collections: runs[1].first().map_or(0, |run| run.collections),
-        bytes: of(|run| run.bytes as f64),
-        size: median(&ratios(|run| run.bytes as f64)),
-        cpu_seconds: of(|run| run.cpu),
+        pairs: pairs.len(),
+        rotations: pairs.first().map_or(0, |pair| pair.runs[1].rotations),
+        collections: pairs.first().map_or(0, |pair| pair.runs[1].collections),
+        bytes: both(|run| run.bytes as f64),
+        drained_bytes: first.map(|_| of(&|pair| pair.reads.as_ref().map_or(f64::NAN, |(_, bytes)| *bytes as f64))),
+        size: of(&|pair| pair.runs[1].bytes as f64 / pair.runs[0].bytes as f64),
+        cpu_seconds: both(|run| run.cpu),
         cpu: median(&cpu),
-        cpu_lowest: cpu.iter().copied().fold(f64::INFINITY, f64::min),
-        cpu_highest: cpu.iter().copied().fold(0.0, f64::max),
-        warm_ns: of(|run| run.warm),
-        warm: 1.0 / median(&ratios(|run| run.warm)),
-        cold_us: of(|run| run.cold / 1000.0),
-        cold: 1.0 / median(&ratios(|run| run.cold)),
-        // On the store without collection, as the first collection meets it.
-        mark_seconds: [median(&runs[0].iter().map(|run| run.recursive).collect::<Vec<_>>()), of(|run| run.mark)[0]],
-        mark: cold_walks[0],
-        recursive_us: of(|run| run.recursive / run.live.0.max(1) as f64 * 1e6),
+        cpu_interval: median_interval(&cpu),
+        reads,
     })
+}
+
+fn run_pair(args: &Args, kind: EngineKind, collecting_first: bool) -> Result<Pair> {
+    let place = tempfile::tempdir_in(&args.directory)?;
+    let paths = ["without", "with"].map(|name| place.path().join(name));
+    let mut runs: [Finished; 2] = Default::default();
+    for side in if collecting_first { [1, 0] } else { [0, 1] } {
+        runs[side] = run_one(args, kind, &paths[side], side == 1)?;
+    }
+    ensure!(runs[0].root == runs[1].root, "the heads differ: {} and {}", runs[0].root, runs[1].root);
+    if args.chain.is_some() || args.reads == 0 {
+        return Ok(Pair { runs, reads: None });
+    }
+    let measure = |path: &Path| walk::measure(kind, path, runs[0].root, args.churn, args.reads);
+    let (without, with) = (measure(&paths[0])?, measure(&paths[1])?);
+    let drained_bytes = run::drain(kind, &paths[1], runs[0].root)?;
+    let reads = [without, with, measure(&paths[1])?];
+    ensure!(reads.iter().all(|found| found.live == reads[0].live), "the head states differ: {reads:?}");
+    Ok(Pair { runs, reads: Some((reads, drained_bytes)) })
+}
+
+fn run_one(args: &Args, kind: EngineKind, path: &Path, collecting: bool) -> Result<Finished> {
+    let gc = collecting.then_some((args.epoch_size, args.depth));
+    match &args.chain {
+        Some(chain) => {
+            let blocks = &args.block_files;
+            chain::run(&chain::Setting { chain, blocks, kind, path, interval: args.interval, gc })
+        }
+        None => run::run(&run::Setting { churn: args.churn, kind, path, interval: args.interval, gc }),
+    }
+}
+
+fn print(args: &Args, reports: &[Report]) {
+    let Args { churn, epoch_size, depth, interval, .. } = args;
+    let what = args.chain.as_ref().map_or_else(|| format!("{churn:?}"), Clone::clone);
+    let title = format!(
+        "{what}, epochs of {epoch_size} bytes, depth {depth}, durable every {interval} blocks; without collection | with it"
+    );
+    let columns =
+        ["engine", "pairs", "rotations", "collections", "bytes", "", "ratio", "CPU s", "", "ratio", "interval"];
+    let mut table = Table::new(title, columns);
+    for report in reports {
+        let Interval { low, high, confidence } = report.cpu_interval;
+        table.row([
+            report.engine.to_owned(),
+            report.pairs.to_string(),
+            report.rotations.to_string(),
+            report.collections.to_string(),
+            format!("{:.0}", report.bytes[0]),
+            format!("{:.0}", report.bytes[1]),
+            format!("{:.3}", report.size),
+            format!("{:.2}", report.cpu_seconds[0]),
+            format!("{:.2}", report.cpu_seconds[1]),
+            format!("{:.3}", report.cpu),
+            format!("{low:.3} to {high:.3} ({:.0} %)", 100.0 * confidence),
+        ]);
+    }
+    println!("{table}");
+    let columns = ["engine, store", "warm ns", "faster", "cold us", "faster", "recursive s", "mark s", "faster"];
+    let mut table =
+        Table::new("A node of the head state in descents, one after another; and the whole state, cold", columns);
+    let mut rows = 0;
+    for (report, reads) in reports.iter().filter_map(|report| report.reads.as_ref().map(|reads| (report, reads))) {
+        for (state, name) in ["kept everything", "collected", "drained"].into_iter().enumerate() {
+            rows += 1;
+            table.row([
+                format!("{}, {name}", report.engine),
+                format!("{:.0}", reads.warm_ns[state]),
+                format!("{:.2}x", reads.warm[state]),
+                format!("{:.1}", reads.cold_us[state]),
+                format!("{:.2}x", reads.cold[state]),
+                format!("{:.2}", reads.recursive_seconds[state]),
+                format!("{:.2}", reads.mark_seconds[state]),
+                format!("{:.2}x", reads.mark[state]),
+            ]);
+        }
+    }
+    if rows > 0 {
+        println!("{table}");
+    }
+    let of = |name: &str| reports.iter().find(|report| report.engine == name).and_then(|report| report.reads.as_ref());
+    if let (Some(flat), Some(rocks)) = (of("flatdb"), of("rocksdb")) {
+        let against = |state: usize| rocks.cold_us[0] / flat.cold_us[state];
+        println!(
+            "cold reads of flatdb against rocksdb that kept everything: {:.2}x, collected {:.2}x, drained {:.2}x",
+            against(0),
+            against(1),
+            against(2)
+        );
+    }
 }

@@ -8,7 +8,7 @@ use eyre::{Result, eyre};
 use rhizome_examples::{Churn, EngineKind, bytes_below, process_cpu};
 use rhizome_primitives::{B256, Bloom, U256, keccak256};
 use rhizome_storage::{
-    BlockRecord, EngineOptions, EpochStore, ExecutedBlock, GcControl, GcOptions, MemoryKv, Stores, TrieEngine,
+    BlockRecord, EngineOptions, EpochStore, ExecutedBlock, GcControl, GcOptions, GcPlan, MemoryKv, Stores, TrieEngine,
     WriteBatch,
 };
 use rhizome_trie::Trie;
@@ -27,7 +27,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) gc: Option<(u64, u64)>,
 }
 
-/// What a run came to; the walks fill in the rest.
+/// What a run came to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Finished {
     pub(crate) root: B256,
@@ -36,16 +36,6 @@ pub(crate) struct Finished {
     pub(crate) cpu: f64,
     pub(crate) rotations: u64,
     pub(crate) collections: u64,
-    /// Nanoseconds of thread CPU for a node.
-    pub(crate) warm: f64,
-    /// Nanoseconds of wall time for a node.
-    pub(crate) cold: f64,
-    /// Seconds of wall time for the whole head state, cold, node after node.
-    pub(crate) recursive: f64,
-    /// The same with many reads in flight.
-    pub(crate) mark: f64,
-    /// Records and bytes of the head state.
-    pub(crate) live: (u64, u64),
 }
 
 pub(crate) fn engine(kind: EngineKind) -> Result<TrieEngine> {
@@ -93,8 +83,32 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Finished> {
         cpu: spent.as_secs_f64(),
         rotations: summary.rotations,
         collections: summary.collections,
-        ..Finished::default()
     })
+}
+
+/// Gives up everything but one state, and leaves that in one piece in trie order: what a store is after collections while nothing
+/// else is written.
+pub(crate) fn drain(kind: EngineKind, path: &Path, root: B256) -> Result<u64> {
+    let stores = Stores::over_epochs(
+        EpochStore::open(path, engine(kind)?, EngineOptions::default())?,
+        Arc::new(MemoryKv::new()),
+        None,
+    )?;
+    let first = add(&stores, 1, None, root)?;
+    add(&stores, 2, Some(first), root)?;
+    stores.commit()?;
+    let (control, durable) = (GcControl::new(), stores.durable_blocks());
+    let epochs = stores.epochs().ok_or_else(|| eyre!("no epochs"))?;
+    // The first new epoch receives all in the end; the second is written, which the one that receives must not be.
+    for _ in 0..2 {
+        epochs.rotate(2, &control)?;
+    }
+    while epochs.count() >= GcOptions::MIN_EPOCHS {
+        GcPlan::new(epochs, &durable, stores.blocks(), 0)?.collect(&control)?;
+    }
+    epochs.seal()?;
+    drop(stores);
+    Ok(bytes_below(path))
 }
 
 /// Adds a block as the new head.

@@ -6,68 +6,131 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use eyre::{Result, ensure, eyre};
+use parking_lot::Mutex;
 use rhizome_examples::{Churn, EngineKind, Numbers, drop_from_cache, thread_cpu};
-use rhizome_primitives::B256;
+use rhizome_primitives::{B256, Bytes};
 use rhizome_storage::{EngineOptions, EpochStore, GcControl, walk_state};
 use rhizome_trie::codec::{ChildView, NodeView, ValueView};
-use rhizome_trie::{Trie, TrieStore};
+use rhizome_trie::{StoreError, StoreStats, Trie, TrieStore};
 
-use crate::run::{Finished, engine};
+use crate::run::engine;
 
-/// Measures the reads of a finished run's directory.
-pub(crate) fn measure(run: &mut Finished, kind: EngineKind, path: &Path, churn: Churn, reads: u64) -> Result<()> {
+/// What reading a head state cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reads {
+    /// Nanoseconds of thread CPU for a node.
+    pub(crate) warm: f64,
+    /// Nanoseconds of wall time for a node.
+    pub(crate) cold: f64,
+    /// Seconds of wall time for the whole head state, cold, node after node.
+    pub(crate) recursive: f64,
+    /// The same with many reads in flight.
+    pub(crate) mark: f64,
+    /// Records and bytes of the head state.
+    pub(crate) live: (u64, u64),
+}
+
+/// Measures the reads of a directory.
+pub(crate) fn measure(kind: EngineKind, path: &Path, root: B256, churn: Churn, reads: u64) -> Result<Reads> {
     let open = || -> Result<Arc<EpochStore>> {
         Ok(Arc::new(EpochStore::open(path, engine(kind)?, EngineOptions::default())?))
     };
-    // Cold: opened, so that indexes are in memory as they are in a running node, then the rest dropped.
+    let mut found = Reads::default();
+    // What the descents read is noted beforehand, so that only the store's part is measured.
     let cold_reads = (reads / 20).max(1);
+    let (cold_stream, stream) = {
+        let store = open()?;
+        (descents(&store, root, churn, cold_reads, 2)?, descents(&store, root, churn, reads, 3)?)
+    };
+
+    // Cold: opened, so that indexes are in memory as they are in a running node, then the rest dropped.
     let store = open()?;
     drop_from_cache(path)?;
     let start = Instant::now();
-    let nodes = descend(&store, run.root, churn, cold_reads, 2)?;
-    run.cold = start.elapsed().as_nanos() as f64 / nodes.max(1) as f64;
+    follow(&store, &cold_stream)?;
+    found.cold = start.elapsed().as_nanos() as f64 / cold_stream.len().max(1) as f64;
     drop(store);
 
-    // Warm: the same descents twice, the second time counted.
+    // Warm: the same reads twice, the second time counted.
     let store = open()?;
-    descend(&store, run.root, churn, reads, 3)?;
+    follow(&store, &stream)?;
     let cpu = thread_cpu();
-    let nodes = descend(&store, run.root, churn, reads, 3)?;
-    run.warm = thread_cpu().saturating_sub(cpu).as_nanos() as f64 / nodes.max(1) as f64;
+    follow(&store, &stream)?;
+    found.warm = thread_cpu().saturating_sub(cpu).as_nanos() as f64 / stream.len().max(1) as f64;
     drop(store);
 
     let store = open()?;
     drop_from_cache(path)?;
     let start = Instant::now();
-    let recursive = recursive(&store, run.root)?;
-    run.recursive = start.elapsed().as_secs_f64();
+    let recursive = recursive(&store, root)?;
+    found.recursive = start.elapsed().as_secs_f64();
     drop(store);
 
     let store = open()?;
     drop_from_cache(path)?;
     let start = Instant::now();
-    let walked = walk_state(&store, &[run.root], &GcControl::new())?;
-    run.mark = start.elapsed().as_secs_f64();
-    run.live = (walked.live_records, walked.live_bytes);
-    ensure!(recursive == run.live, "two walks differ: {recursive:?} and {:?}", run.live);
-    Ok(())
+    let walked = walk_state(&store, &[root], &GcControl::new())?;
+    found.mark = start.elapsed().as_secs_f64();
+    found.live = (walked.live_records, walked.live_bytes);
+    ensure!(recursive == found.live, "two walks differ: {recursive:?} and {:?}", found.live);
+    Ok(found)
 }
 
-/// Reads random keys, each from the root on, with nothing in memory. Returns how many nodes were read.
-fn descend(store: &Arc<EpochStore>, root: B256, churn: Churn, reads: u64, seed: u64) -> Result<u64> {
-    let before = store.stats().reads;
-    let nodes: Arc<dyn TrieStore> = Arc::clone(store) as Arc<dyn TrieStore>;
+/// A store that notes what is read.
+#[derive(Debug)]
+struct Noting {
+    store: Arc<EpochStore>,
+    read: Mutex<Vec<B256>>,
+}
+
+impl TrieStore for Noting {
+    fn get(&self, hash: &B256) -> Result<Option<Bytes>, StoreError> {
+        self.read.lock().push(*hash);
+        self.store.get(hash)
+    }
+
+    fn put_batch(&self, nodes: &[(B256, Bytes)]) -> Result<(), StoreError> {
+        self.store.put_batch(nodes)
+    }
+
+    fn flush(&self) -> Result<(), StoreError> {
+        self.store.flush()
+    }
+
+    fn stats(&self) -> StoreStats {
+        self.store.stats()
+    }
+}
+
+/// The nodes that look-ups of random keys read, each from the root on, with nothing in memory.
+fn descents(store: &Arc<EpochStore>, root: B256, churn: Churn, reads: u64, seed: u64) -> Result<Vec<B256>> {
+    let noting = Arc::new(Noting { store: Arc::clone(store), read: Mutex::default() });
+    let nodes: Arc<dyn TrieStore> = Arc::clone(&noting) as Arc<dyn TrieStore>;
     let mut numbers = Numbers::new(seed);
     for _ in 0..reads {
         let key = churn.key(numbers.below(churn.entries));
         let found = Trie::open(root, Arc::clone(&nodes))?.get(&key)?;
         ensure!(found.is_some(), "a key of the head state is missing");
     }
-    Ok(store.stats().reads - before)
+    let read = std::mem::take(&mut *noting.read.lock());
+    Ok(read)
+}
+
+/// Reads these nodes in turn. As in a descent, the next read waits for the record of the one before.
+fn follow(store: &EpochStore, hashes: &[B256]) -> Result<()> {
+    let nothing = std::hint::black_box(0_u8);
+    let mut last = 0;
+    for hash in hashes {
+        let mut hash = *hash;
+        hash[31] ^= last & nothing;
+        let record = store.get(&hash)?.ok_or_else(|| eyre!("node {hash} is missing"))?;
+        last = record.last().copied().unwrap_or_default();
+    }
+    Ok(())
 }
 
 /// Visits the whole state, each node after its parent was read, one read at a time.
-fn recursive(store: &Arc<EpochStore>, root: B256) -> Result<(u64, u64)> {
+fn recursive(store: &EpochStore, root: B256) -> Result<(u64, u64)> {
     let mut seen: HashSet<B256> = HashSet::new();
     let mut stack = vec![(root, true)];
     let (mut records, mut bytes) = (0, 0);

@@ -54,7 +54,7 @@ impl ChainSource {
         let genesis = GenesisBlock::new(&spec)?;
         let chain = Chain::open(spec, &genesis, Stores::memory(), ChainOptions::default())?;
         for path in &self.blocks {
-            import_file(&chain, path).wrap_err_with(|| path.display().to_string())?;
+            import_blocks(&chain, path).wrap_err_with(|| path.display().to_string())?;
         }
         let names: Vec<String> = self.blocks.iter().map(|path| path.display().to_string()).collect();
         Ok(LoadedChain { chain, name: names.join(" "), _datadir: None })
@@ -89,7 +89,11 @@ impl ChainSource {
     }
 }
 
-fn import_file(chain: &Chain, path: &Path) -> Result<()> {
+/// Imports a block file: plain, gzip or zstd.
+///
+/// # Errors
+/// When the file cannot be read or a block is not valid.
+pub fn import_blocks(chain: &Chain, path: &Path) -> Result<()> {
     let lines = open_text(path)?.lines().enumerate().map(|(index, line)| {
         let at = || format!("line {}", index + 1);
         let line = line.wrap_err_with(at)?;

@@ -11,10 +11,12 @@ mod measure;
 mod svg;
 mod table;
 
-pub use blocks::{ChainSource, LoadedChain};
+pub use blocks::{ChainSource, LoadedChain, import_blocks};
 pub use churn::{Churn, Numbers};
 pub use density::{Density, Layout};
 pub use engines::{EngineKind, open_engine};
-pub use measure::{bytes_below, bytes_read_from_disk, drop_from_cache, median, process_cpu, thread_cpu};
+pub use measure::{
+    Interval, bytes_below, bytes_read_from_disk, drop_from_cache, median, median_interval, process_cpu, thread_cpu,
+};
 pub use svg::density_picture;
 pub use table::Table;

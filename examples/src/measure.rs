@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::fs::{Advice, fadvise};
 use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
 
 /// CPU time of the calling thread.
 pub fn thread_cpu() -> Duration {
@@ -71,9 +72,56 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// Where the median of what was sampled lies, and how surely.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// The chance that such an interval holds the median, whatever the distribution: at least 0.95 from six values on.
+    pub confidence: f64,
+}
+
+/// The narrowest interval between two of the values, counted from both ends, that holds the median with 95 % confidence; with
+/// fewer than six values from the least to the greatest.
+pub fn median_interval(values: &[f64]) -> Interval {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (Some(low), Some(high)) = (sorted.first(), sorted.last()) else { return Interval::default() };
+    // Each value is below the median with chance 1/2: the interval from the k-th to the k-th from the end misses it when fewer
+    // than k are on one side.
+    let mut chance = 0.5_f64.powi(i32::try_from(sorted.len()).unwrap_or(i32::MAX));
+    let mut missed = 2.0 * chance;
+    let mut interval = Interval { low: *low, high: *high, confidence: 1.0 - missed };
+    for k in 1..sorted.len() / 2 {
+        chance *= (sorted.len() - k + 1) as f64 / k as f64;
+        missed += 2.0 * chance;
+        if missed > 0.05 {
+            break;
+        }
+        interval = Interval { low: sorted[k], high: sorted[sorted.len() - 1 - k], confidence: 1.0 - missed };
+    }
+    interval
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn intervals_are_those_of_the_tables() {
+        let values = |count: u32| -> Vec<f64> { (1..=count).rev().map(f64::from).collect() };
+        // The sign test's tables: from the 4th of 15 and the 6th of 20 values.
+        let interval = median_interval(&values(15));
+        assert_eq!((interval.low, interval.high), (4.0, 12.0));
+        assert!((interval.confidence - 0.9648).abs() < 1e-4, "{interval:?}");
+        let interval = median_interval(&values(20));
+        assert_eq!((interval.low, interval.high), (6.0, 15.0));
+        let interval = median_interval(&values(5));
+        assert_eq!((interval.low, interval.high, interval.confidence), (1.0, 5.0, 0.9375));
+        assert_eq!(median_interval(&[]), Interval::default());
+    }
 
     #[test]
     fn medians() {

@@ -13,6 +13,7 @@
 //! CPU: a collection that walks L records for every E that are written costs it L/E walked records for each written one.
 
 mod chain;
+mod picture;
 mod run;
 mod walk;
 
@@ -23,6 +24,7 @@ use eyre::{Result, ensure};
 use rhizome_examples::{Churn, EngineKind, Interval, Table, median, median_interval};
 use serde::Serialize;
 
+use picture::Picture;
 use run::Finished;
 use walk::Reads;
 
@@ -58,6 +60,9 @@ struct Args {
     /// Where the stores are made; a directory of its own is removed at the end
     #[arg(long, default_value = ".")]
     directory: PathBuf,
+    /// Where a picture of the first pair's three stores goes: the live share by position (FlatDB only)
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Print one JSON object as the last line
     #[arg(long)]
     json: bool,
@@ -117,7 +122,11 @@ fn main() -> Result<()> {
 fn compare(args: &Args, kind: EngineKind) -> Result<Report> {
     let mut pairs = Vec::with_capacity(args.pairs);
     for number in 0..args.pairs {
-        let pair = run_pair(args, kind, number % 2 == 1)?;
+        let mut picture = args.svg.as_ref().filter(|_| number == 0 && kind == EngineKind::Flatdb).map(Picture::new);
+        let pair = run_pair(args, kind, number % 2 == 1, picture.as_mut())?;
+        if let Some(picture) = picture {
+            picture.write()?;
+        }
         eprintln!("{} pair {}: {:?} {:?}", kind.name(), number + 1, pair.runs, pair.reads);
         pairs.push(pair);
     }
@@ -154,7 +163,12 @@ fn compare(args: &Args, kind: EngineKind) -> Result<Report> {
     })
 }
 
-fn run_pair(args: &Args, kind: EngineKind, collecting_first: bool) -> Result<Pair> {
+fn run_pair(
+    args: &Args,
+    kind: EngineKind,
+    collecting_first: bool,
+    mut picture: Option<&mut Picture<'_>>,
+) -> Result<Pair> {
     let place = tempfile::tempdir_in(&args.directory)?;
     let paths = ["without", "with"].map(|name| place.path().join(name));
     let mut runs: [Finished; 2] = Default::default();
@@ -165,10 +179,17 @@ fn run_pair(args: &Args, kind: EngineKind, collecting_first: bool) -> Result<Pai
     if args.chain.is_some() || args.reads == 0 {
         return Ok(Pair { runs, reads: None });
     }
-    let measure = |path: &Path| walk::measure(kind, path, runs[0].root, args.churn, args.reads);
-    let (without, with) = (measure(&paths[0])?, measure(&paths[1])?);
-    let drained_bytes = run::drain(kind, &paths[1], runs[0].root)?;
-    let reads = [without, with, measure(&paths[1])?];
+    let root = runs[0].root;
+    let mut measure = |name: &str, path: &Path| -> Result<Reads> {
+        let found = walk::measure(kind, path, root, args.churn, args.reads)?;
+        if let Some(picture) = &mut picture {
+            picture.add(name, path, root)?;
+        }
+        Ok(found)
+    };
+    let (without, with) = (measure("kept everything", &paths[0])?, measure("collected", &paths[1])?);
+    let drained_bytes = run::drain(kind, &paths[1], root)?;
+    let reads = [without, with, measure("drained", &paths[1])?];
     ensure!(reads.iter().all(|found| found.live == reads[0].live), "the head states differ: {reads:?}");
     Ok(Pair { runs, reads: Some((reads, drained_bytes)) })
 }

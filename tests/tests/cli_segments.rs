@@ -3,6 +3,7 @@
 
 mod program;
 
+use std::io::{Read, Write};
 use std::path::Path;
 
 use program::run;
@@ -61,4 +62,38 @@ fn stored_blocks_run_on_segments_until_one_is_damaged() {
     run(replay.into_iter().chain(["--from", "1", "--to", "10"])).assert_failure(1, &["no segment covers block 1"]);
     run(build).assert_ok();
     run(replay).assert_ok();
+}
+
+/// Segments outlive the states that they were built from: the archive becomes a collecting node, and its old blocks still run.
+#[test]
+fn old_blocks_run_on_their_segments_after_their_states_were_collected() {
+    let Some(folder) = chain_folder("lowgas") else { return };
+    let (chain, blocks) = (folder.join("chain.json"), folder.join("blocks.csv.gz"));
+    let mut lines = String::new();
+    flate2::read::MultiGzDecoder::new(std::fs::File::open(&blocks).unwrap()).read_to_string(&mut lines).unwrap();
+    for engine in ["flatdb", "rocksdb"] {
+        let directory = TempDir::new().unwrap();
+        let [data, segments, early] =
+            ["data", "segments", "early.csv"].map(|name| text(&directory.path().join(name)).to_owned());
+        let mut file = std::fs::File::create(&early).unwrap();
+        lines.lines().take(200).for_each(|line| writeln!(file, "{line}").unwrap());
+        let import = ["import", "--json", "--datadir", &data, "--chain", text(&chain), "--trie-engine", engine];
+        run(import.into_iter().chain([&early[..]])).assert_ok();
+        let build =
+            ["db", "segments", "build", "--json", "--datadir", &data, "--segments", &segments, "--blocks", "50"];
+        let built = run(build).assert_ok().json();
+        assert_eq!(built["segments"].as_array().unwrap().len(), 4);
+
+        let collecting = ["--gc", "on", "--gc.epoch-size", "30KiB", "--gc.depth", "20", text(&blocks)];
+        let report = run(import.into_iter().chain(collecting)).assert_ok().json();
+        assert!(report["gc"]["collections"].as_u64().unwrap() >= 1, "{engine}: {report}");
+        run(["db", "export-state", "--datadir", &data, "--block", "150"]).assert_failure(1, &["was collected"]);
+
+        let replay = ["replay", "--json", "--datadir", &data, "--segments", &segments];
+        let whole = run(replay.into_iter().chain(["--to", "200"])).assert_ok().json();
+        assert_eq!((whole["blocks"].as_u64(), whole["misses"].as_u64()), (Some(200), Some(0)), "{engine}");
+        run(["db", "segments", "verify", "--json", "--segments", &segments]).assert_ok();
+        // A range whose states are gone cannot be built, and says so.
+        run(build).assert_failure(1, &["was collected"]);
+    }
 }

@@ -1,4 +1,4 @@
-//! Dropping the oldest epoch.
+//! Dropping the oldest epochs.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,14 +26,17 @@ pub struct GcPlan {
     store: Arc<EpochStore>,
     keep_from: u64,
     roots: Vec<B256>,
+    /// How many of the oldest epochs go: one walk is enough for all that are buried, but for the one that receives.
+    sweeps: usize,
     dropped: bool,
 }
 
 impl GcPlan {
     /// Plans to keep the states of the last `depth` blocks of a chain, on every branch, and what is pinned.
     ///
-    /// A branch above the lowest kept height passes through it, so the states of all blocks of that height are walked; and,
-    /// where the oldest epoch has nodes of higher blocks, the states of these too. `durable` are the blocks whose nodes are
+    /// All epochs without nodes of higher blocks are swept, but for the newest two, and one in any case. A branch above the lowest
+    /// kept height passes through it, so the states of all blocks of that height are walked; and, where the oldest epoch has
+    /// nodes of higher blocks, the states of these too. `durable` are the blocks whose nodes are
     /// in the epochs, `all` those that are known.
     ///
     /// # Errors
@@ -53,7 +56,8 @@ impl GcPlan {
         }
         // From here on no block is imported on a parent below. The plan ends that again when it is dropped.
         let roots = store.pins.begin(keep_from);
-        let mut plan = Self { store: Arc::clone(store), keep_from, roots, dropped: false };
+        let sweeps = store.buried(keep_from).min(store.count().saturating_sub(2)).max(1);
+        let mut plan = Self { store: Arc::clone(store), keep_from, roots, sweeps, dropped: false };
         let lowest = durable.at_height(keep_from)?;
         if store.pins.has(keep_from - 1) || all.at_height(keep_from)?.len() != lowest.len() {
             return refused(format!("blocks of height {keep_from} are still imported"));
@@ -78,16 +82,16 @@ impl GcPlan {
     /// When a kept state is not whole or an engine fails.
     pub fn dry_run(self, control: &GcControl) -> Result<GcReport> {
         let (epochs, start) = (self.store.epochs.load_full(), Instant::now());
-        let walked = Walk::new(&epochs, None, control).run(&self.roots, |_| Ok(()))?;
+        let walked = Walk::new(&epochs, self.sweeps, None, control).run(&self.roots, |_| Ok(()))?;
         let before = self.store.bytes();
-        let oldest = epochs.last().map_or(0, |oldest| Datadir::bytes_below(&oldest.path));
+        let oldest: u64 = epochs.iter().rev().take(self.sweeps).map(|oldest| Datadir::bytes_below(&oldest.path)).sum();
         let mut report = self.report(&epochs, walked, start);
         report.dry_run = true;
         (report.bytes_before, report.bytes_after) = (before, before.saturating_sub(oldest) + walked.copied_bytes);
         Ok(report)
     }
 
-    /// Drops the oldest epoch after copying what is kept of it.
+    /// Drops the oldest epochs after copying what is kept of them.
     ///
     /// # Errors
     /// [`StorageError::Refused`] when a kept state is not whole, there are too few epochs, or the control stopped it; other
@@ -107,9 +111,10 @@ impl GcPlan {
         Ok(report)
     }
 
-    /// Walks, and copies what only the oldest epoch has into the second oldest.
+    /// Walks, and copies what only the oldest epochs have into the next one.
     fn drain(&self, epochs: &Epochs, control: &GcControl) -> Result<Walked> {
-        let receiver = epochs.len() - 2;
+        // Rotations since the plan was made only put epochs in front; the newest is never the receiver.
+        let receiver = epochs.len() - 1 - self.sweeps;
         let target = &epochs[receiver].engine;
         control.step(GcStep::Marking);
         let received_from = target.next_place().map(|place| (receiver, place));
@@ -121,7 +126,7 @@ impl GcPlan {
             control.step(GcStep::Drained(copied));
             Ok(())
         };
-        let walked = Walk::new(epochs, received_from, control).run(&self.roots, |piece| {
+        let walked = Walk::new(epochs, self.sweeps, received_from, control).run(&self.roots, |piece| {
             bytes += piece.iter().map(|(_, record)| record.len()).sum::<usize>();
             batch.extend_from_slice(piece);
             if bytes < DRAIN_BYTES {
@@ -140,13 +145,13 @@ impl GcPlan {
         Ok(walked)
     }
 
-    /// Takes the oldest epoch out of the list, then out of the readers' sight, then off the disk.
+    /// Takes the oldest epochs out of the list, then out of the readers' sight, then off the disk.
     fn drop_oldest(&mut self, epochs: Arc<Epochs>, control: &GcControl) -> Result<()> {
         let store = &self.store;
-        let oldest = {
+        let swept = {
             let mut manifest = store.manifest.lock();
             let mut next = manifest.clone();
-            next.epochs.pop();
+            next.epochs.truncate(next.epochs.len() - self.sweeps);
             next.complete_from = next.complete_from.max(self.keep_from);
             next.write(&store.path)?;
             *manifest = next;
@@ -154,18 +159,19 @@ impl GcPlan {
             control.step(GcStep::Unlisted);
             // Rotations may have put new epochs in front since the walk began.
             let mut now = Epochs::clone(&store.epochs.load());
-            let oldest = now.pop();
+            let swept = now.split_off(now.len() - self.sweeps);
             store.epochs.store(Arc::new(now));
-            oldest
+            swept
         };
         drop(epochs);
-        let Some(oldest) = oldest else { return Ok(()) };
-        let path = oldest.path.clone();
-        // What stays behind is not listed and goes with the next opening.
-        if !close(oldest) {
-            tracing::warn!(path = %path.display(), "a dropped epoch is still read; its files stay until the next start");
-        } else if let Err(error) = std::fs::remove_dir_all(&path) {
-            tracing::warn!(path = %path.display(), %error, "a dropped epoch's files stay until the next start");
+        for epoch in swept {
+            let path = epoch.path.clone();
+            // What stays behind is not listed and goes with the next opening.
+            if !close(epoch) {
+                tracing::warn!(path = %path.display(), "a dropped epoch is still read; its files stay until the next start");
+            } else if let Err(error) = std::fs::remove_dir_all(&path) {
+                tracing::warn!(path = %path.display(), %error, "a dropped epoch's files stay until the next start");
+            }
         }
         control.step(GcStep::Dropped);
         Ok(())
@@ -176,6 +182,7 @@ impl GcPlan {
             keep_from: self.keep_from,
             roots: self.roots.len() as u64,
             swept: epochs.last().map_or(0, |oldest| oldest.number),
+            swept_epochs: self.sweeps as u64,
             walked: start.elapsed(),
             took: start.elapsed(),
             ..GcReport::from(walked)
@@ -196,6 +203,12 @@ impl EpochStore {
         self.epochs.load().last().and_then(|oldest| oldest.sealed_at)
     }
 
+    /// How many of the oldest epochs have no nodes of blocks above a height.
+    fn buried(&self, height: u64) -> usize {
+        let is_buried = |epoch: &&Arc<Epoch>| epoch.sealed_at.is_some_and(|sealed_at| sealed_at <= height);
+        self.epochs.load().iter().rev().take_while(is_buried).count()
+    }
+
     /// How many epochs there are.
     pub fn count(&self) -> usize {
         self.epochs.load().len()
@@ -214,7 +227,7 @@ impl EpochStore {
 /// When one is not, or an engine fails.
 pub fn walk_state(store: &EpochStore, roots: &[B256], control: &GcControl) -> Result<GcReport> {
     let (epochs, start) = (store.epochs.load_full(), Instant::now());
-    let walked = Walk::new(&epochs, None, control).run(roots, |_| Ok(()))?;
+    let walked = Walk::new(&epochs, 1, None, control).run(roots, |_| Ok(()))?;
     Ok(GcReport { roots: roots.len() as u64, walked: start.elapsed(), took: start.elapsed(), ..GcReport::from(walked) })
 }
 

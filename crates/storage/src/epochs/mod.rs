@@ -1,9 +1,9 @@
-//! Epochs: a trie store in generations, of which the oldest is dropped whole.
+//! Epochs: a trie store in generations, of which the oldest are dropped whole.
 //!
 //! Every write goes to the newest epoch, whatever older ones have; a read takes the record from any that has it. So the nodes of a
-//! state are those that an older state reaches and those that were written since. When the oldest epoch is to go, a walk
-//! from the oldest states that are kept finds every node they reach, copies those that no other epoch has into the second
-//! oldest, and the epoch's directory is deleted: no record is ever deleted alone, and what died costs nothing.
+//! state are those that an older state reaches and those that were written since. When old epochs are to go, a walk
+//! from the oldest states that are kept finds every node they reach, copies those that only epochs to be dropped have into the
+//! oldest that stays, and their directories are deleted: no record is ever deleted alone, and what died costs nothing.
 //!
 //! What holds:
 //! - The epoch that is written is neither swept nor receives copies, so there are three at least.

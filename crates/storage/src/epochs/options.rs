@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 /// When epochs are rotated and collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GcOptions {
-    /// How many epochs are kept; at least three: one is written, one receives, one is swept.
+    /// How many epochs there may be; at least three: one is written, one receives, one or more are swept. One above that number
+    /// starts a collection, which sweeps all but the newest two, as far as they are buried.
     pub epochs: usize,
     /// Bytes of nodes after which a new epoch is begun.
     pub epoch_size: u64,
@@ -49,9 +50,9 @@ pub enum GcStep {
     Drained(u64),
     /// All survivors are durable in the receiving epoch.
     Sealed,
-    /// The list does not name the oldest epoch any more, whose files are still there.
+    /// The list does not name the swept epochs any more, whose files are still there.
     Unlisted,
-    /// Its files are gone.
+    /// Their files are gone.
     Dropped,
 }
 
@@ -174,13 +175,15 @@ pub struct GcReport {
     pub keep_from: u64,
     /// Roots that were walked from, pins included.
     pub roots: u64,
-    /// The epoch that was swept.
+    /// The oldest epoch that was swept.
     pub swept: u64,
+    /// How many were.
+    pub swept_epochs: u64,
     /// Nodes and long values of the kept states.
     pub live_records: u64,
     /// Their bytes.
     pub live_bytes: u64,
-    /// Those that only the swept epoch had.
+    /// Those that only swept epochs had.
     pub copied_records: u64,
     /// Their bytes.
     pub copied_bytes: u64,

@@ -1,5 +1,5 @@
 //! The walk over the states that are kept: finds every node that they reach, and hands over those that only the oldest
-//! epoch has, in an order in which a descent meets neighbours.
+//! epochs have, in an order in which a descent meets neighbours.
 //!
 //! The walk takes several subtrees at a time and goes down in all of them level by level, so that many reads are in flight. Each
 //! subtree is cut off after about a page of nodes and handed over as one piece; what hangs below its edge follows, the left
@@ -55,9 +55,11 @@ pub(crate) struct Walked {
     pub(crate) copied_bytes: u64,
 }
 
-/// A walk over epochs, newest first. What is found only in the last is handed over.
+/// A walk over epochs, newest first. What is found only in the last ones is handed over.
 pub(crate) struct Walk<'a> {
     epochs: &'a [Arc<Epoch>],
+    /// Where those begin.
+    swept_from: usize,
     /// Records of the receiving epoch at or beyond this place are copies of this walk or an earlier one.
     received_from: Option<(usize, Place)>,
     control: &'a GcControl,
@@ -69,14 +71,30 @@ pub(crate) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// A walk that ignores the records of the epoch at an index from a place on: those that it puts there itself.
-    pub(crate) fn new(epochs: &'a [Arc<Epoch>], received_from: Option<(usize, Place)>, control: &'a GcControl) -> Self {
+    /// `sweeps` is how many epochs are the last ones.
+    pub(crate) fn new(
+        epochs: &'a [Arc<Epoch>],
+        sweeps: usize,
+        received_from: Option<(usize, Place)>,
+        control: &'a GcControl,
+    ) -> Self {
         let visited =
             || Visited { places: epochs.iter().map(|_| RecordSet::default()).collect(), hashes: B256Set::default() };
         let (nodes, values) = (visited(), visited());
-        Self { epochs, received_from, control, pace: control.pace(), nodes, values, walked: Walked::default() }
+        let swept_from = epochs.len().saturating_sub(sweeps);
+        Self {
+            epochs,
+            swept_from,
+            received_from,
+            control,
+            pace: control.pace(),
+            nodes,
+            values,
+            walked: Walked::default(),
+        }
     }
 
-    /// Visits everything that the roots reach. `copy` receives what only the oldest epoch has, piece by piece.
+    /// Visits everything that the roots reach. `copy` receives what only the swept epochs have, piece by piece.
     ///
     /// # Errors
     /// [`StorageError::Refused`] when a node is in no epoch, or the walk was stopped.
@@ -176,7 +194,7 @@ impl<'a> Walk<'a> {
         self.walked.live_records += 1;
         self.walked.live_bytes += record.len() as u64;
         piece.visited += 1;
-        if epoch + 1 == self.epochs.len() {
+        if epoch >= self.swept_from {
             let copy = (*item.hash(), Bytes::copy_from_slice(record));
             piece.bytes += record.len();
             // An engine with places has proven what it visits.

@@ -16,7 +16,8 @@ use rhizome_chain::{Chain, ChainOptions, FlushPolicy, GenesisBlock, Incoming};
 use rhizome_chainspec::ChainSpec;
 use rhizome_primitives::Bytes;
 use rhizome_storage::{
-    ChainDefinition, Datadir, GcControl, GcOptions, GcSettings, GcStep, OpenOptions, Opened, TrieEngine, VerifyPolicy,
+    ChainDefinition, Datadir, DatadirError, GcControl, GcOptions, GcSettings, GcStep, OpenOptions, Opened,
+    StorageError, TrieEngine, VerifyPolicy,
 };
 use rhizome_tests::chains::{block_lines, chain_folder};
 use tempfile::TempDir;
@@ -31,17 +32,28 @@ fn open(path: &Path, folder: &Path, engine: TrieEngine, gc: Option<&GcSettings>)
     let file = folder.join("chain.json");
     let spec = Arc::new(ChainSpec::from_file(&file).unwrap());
     let genesis = GenesisBlock::new(&spec).unwrap();
-    let opened = Opened::open(OpenOptions {
+    let definition = ChainDefinition::of(&file.display().to_string(), &spec).unwrap();
+    let options = OpenOptions {
         path,
         spec: &spec,
-        definition: &ChainDefinition::of(&file.display().to_string(), &spec).unwrap(),
+        definition: &definition,
         genesis: genesis.hash(),
         engine: Some(engine),
         create: true,
         verify: VerifyPolicy::First,
         gc,
-    })
-    .unwrap();
+    };
+    let mut tries = 0;
+    let opened = loop {
+        match Opened::open(options) {
+            // A process that the other engine's test starts at this moment has our closed lock until it runs its own program.
+            Err(StorageError::Datadir(DatadirError::InUse { .. })) if tries < 100 => {
+                tries += 1;
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            opened => break opened.unwrap(),
+        }
+    };
     let options = ChainOptions { flush: FlushPolicy::EACH_BLOCK, ..ChainOptions::default() };
     (Chain::open(Arc::clone(&spec), &genesis, opened.stores, options).unwrap(), opened.datadir)
 }

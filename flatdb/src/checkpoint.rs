@@ -13,10 +13,10 @@ use crate::io::DiskFile;
 /// Bytes between the two copies.
 pub(crate) const PAGE: u64 = 4096;
 /// The version of all files.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"FLATDBc\n";
-const LEN: usize = 108;
+const LEN: usize = 116;
 /// Above what a store can have counted: such a number in a file is damage.
 pub(crate) const COUNTED: u64 = 1 << 62;
 
@@ -42,8 +42,8 @@ pub(crate) struct Checkpoint {
 pub(crate) struct IndexMark {
     /// Which file it is.
     pub(crate) generation: u64,
-    /// Its position bits.
-    pub(crate) bits: u32,
+    /// How many slots it has.
+    pub(crate) slots: u64,
     /// Where the heap ended at that time: it has every record below, and the records behind are placed anew at opening.
     pub(crate) end: u64,
     /// Over its slots that point below `end`.
@@ -56,7 +56,7 @@ impl Checkpoint {
         let mut writer = Writer { out: &mut out, at: 0 };
         writer.put(&MAGIC);
         writer.put(&VERSION.to_le_bytes());
-        writer.put(&self.index.bits.to_le_bytes());
+        writer.put(&[0; 4]);
         writer.put(digest);
         for field in [
             self.store,
@@ -69,6 +69,7 @@ impl Checkpoint {
             self.index.tally.records,
             self.index.tally.keys,
             self.index.tally.slots,
+            self.index.slots,
         ] {
             writer.put(&field.to_le_bytes());
         }
@@ -84,9 +85,8 @@ impl Checkpoint {
             return None;
         }
         let mut reader = Reader(body);
-        let [magic, version_and_bits, own_digest] = [reader.take()?, reader.take()?, reader.take()?];
-        let [v0, v1, v2, v3, b0, b1, b2, b3] = version_and_bits;
-        if magic != MAGIC || u32::from_le_bytes([v0, v1, v2, v3]) != VERSION || own_digest != *digest {
+        let [magic, version, own_digest] = [reader.take()?, reader.take()?, reader.take()?];
+        if magic != MAGIC || u64::from_le_bytes(version) != u64::from(VERSION) || own_digest != *digest {
             return None;
         }
         let mut field = || reader.take().map(u64::from_le_bytes);
@@ -100,7 +100,7 @@ impl Checkpoint {
                 generation: field()?,
                 end: field()?,
                 tally: Tally { records: field()?, keys: field()?, slots: field()? },
-                bits: u32::from_le_bytes([b0, b1, b2, b3]),
+                slots: field()?,
             },
         };
         // Numbers that count up from zero do not get that far.
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_checkpoint_reads_back_and_a_changed_bit_is_seen() {
         let tally = Tally { records: 5, keys: 6, slots: 7 };
-        let index = IndexMark { generation: 3, bits: 10, end: 4096, tally };
+        let index = IndexMark { generation: 3, slots: 1024, end: 4096, tally };
         let checkpoint = Checkpoint { sequence: 9, store: 1, heap_end: 8192, records: 2, keys: 11, index };
         let bytes = checkpoint.encode(b"digest\0\0");
         assert_eq!(Checkpoint::decode(&bytes, b"digest\0\0"), Some(checkpoint));

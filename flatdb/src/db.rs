@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use crate::checkpoint::{Checkpoint, CheckpointFile};
@@ -21,6 +20,7 @@ use crate::open::{self, Opened};
 use crate::options::{Options, VerifyPolicy};
 use crate::record_set::RecordSet;
 use crate::stats::{Recovery, Stats};
+use crate::tables::Tables;
 
 /// One open store. Shared by reference between threads: reads and writes both take `&self`.
 #[derive(Debug)]
@@ -32,12 +32,12 @@ pub struct FlatDb<D> {
     resident_index: u64,
     pub(crate) store: u64,
     pub(crate) heap: Heap,
-    pub(crate) index: ArcSwap<Index>,
+    pub(crate) tables: Tables,
     pub(crate) checkpoints: CheckpointFile,
     /// The last durable checkpoint. Held while the next one is made.
     pub(crate) durable: Mutex<Checkpoint>,
     pub(crate) gate: Gate,
-    /// What a reader's view ends at; a writer's reads go to the end of the heap.
+    /// What a reader's view ends at; a writer's reads go to where the heap is written.
     pub(crate) read_only: Option<Checkpoint>,
     pub(crate) verified: RecordSet,
     pub(crate) fetcher: Option<Box<dyn Fetch>>,
@@ -52,7 +52,7 @@ pub struct FlatDb<D> {
 impl<D: Digest> FlatDb<D> {
     /// Opens for reading and writing, see [`Options::open`].
     pub(crate) fn open(directory: &Path, options: Options) -> Result<Self> {
-        let create_with = options.create.then_some(options.index_bits);
+        let create_with = options.create.then_some(options.index_slots);
         let opened = open::open::<D>(options.index_place(directory), create_with)?;
         Ok(Self::assemble(directory, options, opened))
     }
@@ -73,7 +73,7 @@ impl<D: Digest> FlatDb<D> {
             resident_index: options.resident_index,
             store: checkpoint.store,
             heap,
-            index: ArcSwap::from_pointee(index),
+            tables: Tables::new(index),
             checkpoints,
             durable: Mutex::new(checkpoint),
             gate: Gate::new(),
@@ -92,9 +92,15 @@ impl<D: Digest> FlatDb<D> {
         IndexPlace { disk: &*self.disk, directory: &self.directory, resident: self.resident_index }
     }
 
+    /// The index in use.
+    #[inline]
+    pub(crate) fn index(&self) -> &Index {
+        self.tables.current()
+    }
+
     /// What the store holds and has done.
     pub fn stats(&self) -> Stats {
-        let index = self.index.load();
+        let index = self.index();
         Stats {
             records: self.read_only.map_or_else(|| index.tally().records, |checkpoint| checkpoint.records),
             heap_bytes: self.read_end(),

@@ -66,9 +66,15 @@ impl Heap {
         self.file.set_len(self.end()).map_err(Error::io("cut", &self.path))
     }
 
-    /// Where the records end. Whoever has seen a slot sees an end behind the slot's record.
+    /// Where the claimed bytes end. Exact while no writer is active.
     pub(crate) fn end(&self) -> u64 {
         self.end.get()
+    }
+
+    /// Where the written bytes end. Whoever has seen a slot sees an end behind the slot's record.
+    #[inline]
+    pub(crate) fn written(&self) -> u64 {
+        self.map.written()
     }
 
     /// Claims `len` bytes and returns where they begin.
@@ -85,29 +91,28 @@ impl Heap {
                 let len = end.next_multiple_of(STEP).min(LIMIT);
                 self.file.set_len(len).map_err(Error::io("grow", &self.path))?;
                 *allocated = len;
-                self.map.grown(len);
             }
         }
-        self.file.write_at(bytes, offset).map_err(Error::io("write", &self.path))
+        self.file.write_at(bytes, offset).map_err(Error::io("write", &self.path))?;
+        self.map.written_to(end);
+        Ok(())
     }
 
     /// The record at an offset, or what is wrong there. `end` is where the records end for this reader.
     #[inline]
     pub(crate) fn record(&self, offset: u64, end: u64) -> Result<&[u8]> {
-        let head = self.map.slice(offset, 5);
-        let (start, len) = match head.first() {
-            Some(&LONG) => match head.get(1..5) {
+        let (start, len) = match self.map.slice(offset, 1) {
+            Some(&[len]) if len != 0 && len != LONG => (offset + 1, u64::from(len)),
+            Some(&[LONG]) => match self.map.slice(offset + 1, 4) {
                 Some(&[a, b, c, d]) => (offset + 5, u64::from(u32::from_le_bytes([a, b, c, d]))),
                 _ => return Err(self.corrupt(offset, "a length is cut")),
             },
-            Some(&len) if len > 0 => (offset + 1, u64::from(len)),
             _ => return Err(self.corrupt(offset, "no record begins here")),
         };
-        if start + len > end {
-            return Err(self.corrupt(offset, "a record passes the end"));
+        match self.map.slice(start, len) {
+            Some(bytes) if start + len <= end => Ok(bytes),
+            _ => Err(self.corrupt(offset, "a record passes the end")),
         }
-        let bytes = self.map.slice(start, len as usize);
-        if bytes.len() as u64 != len { Err(self.corrupt(offset, "a record is cut")) } else { Ok(bytes) }
     }
 
     /// A [`Error::Corrupt`] of this file.

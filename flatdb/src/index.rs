@@ -20,15 +20,29 @@ use crate::slots::{self, Placed, Slot, Slots as _};
 
 /// Bytes before the first slot.
 pub(crate) const HEADER: u64 = 4096;
-/// The smallest and largest number of position bits.
-pub(crate) const BITS: std::ops::RangeInclusive<u32> = 10..=36;
+/// The smallest and largest number of slots.
+pub(crate) const SLOTS: std::ops::RangeInclusive<u64> = 1 << 10..=1 << 36;
+/// How much of a table that still grows may be filled, in hundredths: beyond, probes get long.
+const FILL: u64 = 70;
+/// How much of a table is filled whose store rests. A probe for a present key passes three slots then, for an absent one 13:
+/// two lines of the processor's cache.
+const RESTING_FILL: u64 = 80;
 /// Slots that a scan asks the kernel to have ready, 8 MiB of them.
 const AHEAD: usize = 1 << 20;
 
-/// The position bits of an index that holds so many records at a load of at most 0.7.
-pub(crate) fn bits_for(records: u64) -> u32 {
-    let slots = records.saturating_mul(10).div_ceil(7).max(1);
-    slots.checked_next_power_of_two().map_or(*BITS.end(), u64::trailing_zeros).clamp(*BITS.start(), *BITS.end())
+/// The slots of an index that holds so many records and may still grow: whole pages of them, at a load of at most 0.7.
+pub(crate) fn slots_for(records: u64) -> u64 {
+    pages_for(records, FILL)
+}
+
+/// The slots of an index that holds so many records and rests.
+pub(crate) fn resting_slots_for(records: u64) -> u64 {
+    pages_for(records, RESTING_FILL)
+}
+
+fn pages_for(records: u64, fill: u64) -> u64 {
+    let slots = (u128::from(records) * 100).div_ceil(u128::from(fill)).next_multiple_of(PAGE as u128);
+    u64::try_from(slots).unwrap_or(u64::MAX).clamp(*SLOTS.start(), *SLOTS.end())
 }
 
 /// What a set of placed records adds up to, whatever their order.
@@ -58,8 +72,8 @@ impl IndexPlace<'_> {
         self.directory.join(file_name(generation))
     }
 
-    fn is_resident(&self, bits: u32) -> bool {
-        8 << bits <= self.resident
+    fn is_resident(&self, slots: u64) -> bool {
+        8 * slots <= self.resident
     }
 }
 
@@ -68,7 +82,6 @@ impl IndexPlace<'_> {
 pub(crate) struct Index {
     pub(crate) path: PathBuf,
     pub(crate) generation: u64,
-    pub(crate) bits: u32,
     /// None for a reader's own.
     file: Option<Box<dyn DiskFile>>,
     pub(crate) slots: SlotMap,
@@ -89,59 +102,57 @@ pub(crate) fn file_name(generation: u64) -> String {
 
 impl Index {
     /// Creates the empty index file of a generation, all its space reserved.
-    pub(crate) fn create(place: IndexPlace<'_>, generation: u64, bits: u32, header: &[u8]) -> Result<Self> {
+    pub(crate) fn create(place: IndexPlace<'_>, generation: u64, len: u64, header: &[u8]) -> Result<Self> {
         let path = place.path(generation);
         let file = place.disk.open(&path, true).map_err(Error::io("create", &path))?;
-        let len = HEADER + (8u64 << bits);
         file.set_len(0).map_err(Error::io("cut", &path))?;
-        file.allocate(len).map_err(Error::io("reserve space for", &path))?;
+        file.allocate(HEADER + 8 * len).map_err(Error::io("reserve space for", &path))?;
         file.write_at(header, 0).map_err(Error::io("write", &path))?;
-        let slots = if place.is_resident(bits) {
-            SlotMap::in_memory(1 << bits).map_err(Error::io("get memory for", &path))?
+        let slots = if place.is_resident(len) {
+            SlotMap::in_memory(len as usize).map_err(Error::io("get memory for", &path))?
         } else {
-            SlotMap::new(file.file(), HEADER, 1 << bits, true).map_err(Error::io("map", &path))?
+            SlotMap::new(file.file(), HEADER, len as usize, true).map_err(Error::io("map", &path))?
         };
-        Ok(Self::new(path, Some(file), slots, (generation, bits), place))
+        Ok(Self::new(path, Some(file), slots, generation, place))
     }
 
     /// An empty index in memory, for a reader whose file is damaged.
-    pub(crate) fn in_memory(place: IndexPlace<'_>, generation: u64, bits: u32) -> Result<Self> {
+    pub(crate) fn in_memory(place: IndexPlace<'_>, generation: u64, len: u64) -> Result<Self> {
         let path = place.path(generation);
-        let slots = SlotMap::in_memory(1 << bits).map_err(Error::io("get memory for", &path))?;
-        Ok(Self::new(path, None, slots, (generation, bits), place))
+        let slots = SlotMap::in_memory(len as usize).map_err(Error::io("get memory for", &path))?;
+        Ok(Self::new(path, None, slots, generation, place))
     }
 
     /// Reads or maps an index file that exists. One that is not `writable` keeps changes to itself.
     pub(crate) fn open(
         place: IndexPlace<'_>,
         file: Box<dyn DiskFile>,
-        (generation, bits): (u64, u32),
+        (generation, len): (u64, u64),
         writable: bool,
     ) -> Result<Self> {
         let path = place.path(generation);
-        let slots = if place.is_resident(bits) {
-            let slots = SlotMap::read(file.file(), HEADER, 1 << bits).map_err(Error::io("read", &path))?;
+        let slots = if place.is_resident(len) {
+            let slots = SlotMap::read(file.file(), HEADER, len as usize).map_err(Error::io("read", &path))?;
             // Once is enough: the kernel's copy of the file is not read again.
             rustix::fs::fadvise(file.file(), 0, None, rustix::fs::Advice::DontNeed).ok();
             slots
         } else {
-            SlotMap::new(file.file(), HEADER, 1 << bits, writable).map_err(Error::io("map", &path))?
+            SlotMap::new(file.file(), HEADER, len as usize, writable).map_err(Error::io("map", &path))?
         };
-        Ok(Self::new(path, Some(file), slots, (generation, bits), place))
+        Ok(Self::new(path, Some(file), slots, generation, place))
     }
 
     fn new(
         path: PathBuf,
         file: Option<Box<dyn DiskFile>>,
         slots: SlotMap,
-        (generation, bits): (u64, u32),
+        generation: u64,
         place: IndexPlace<'_>,
     ) -> Self {
         Self {
             path,
             generation,
-            bits,
-            dirty: (place.is_resident(bits) && file.is_some()).then(|| Dirty::new(slots.len())),
+            dirty: (place.is_resident(slots.len() as u64) && file.is_some()).then(|| Dirty::new(slots.len())),
             file,
             slots,
             expected: AtomicU64::new(0),
@@ -216,11 +227,16 @@ impl Index {
         HEADER + 8 * self.len() as u64
     }
 
-    /// Reserves places for `more` records, unless they would load the table beyond 0.7, where probes get long. To be given
+    /// Whether a table that rests would be smaller by a tenth at least.
+    pub(crate) fn is_loose(&self) -> bool {
+        self.len() as u64 >= resting_slots_for(self.tally().records) / 9 * 10
+    }
+
+    /// Reserves places for `more` records, unless the table would be too full. To be given
     /// back by [`Index::settle`].
     pub(crate) fn reserve(&self, more: u64) -> bool {
         let before = self.expected.fetch_add(more, Ordering::AcqRel);
-        let fits = before.saturating_add(more).saturating_mul(10) <= (self.len() as u64).saturating_mul(7);
+        let fits = before.saturating_add(more).saturating_mul(100) <= (self.len() as u64).saturating_mul(FILL);
         if !fits {
             self.expected.fetch_sub(more, Ordering::AcqRel);
         }
@@ -249,9 +265,15 @@ impl Index {
         slots::candidates(&self.slots, key)
     }
 
-    /// Places the record at `offset` under its key, and tells whether it was new. `same` says whether the record at another
-    /// offset has the same bytes.
-    pub(crate) fn place(&self, key: &Key, offset: u64, same: impl FnMut(u64) -> Result<bool>) -> Result<bool> {
+    /// Places the record at `offset` under its key, and tells whether it was new; then it was added to `placed`, which is to
+    /// be counted. `same` says whether the record at another offset has the same bytes.
+    pub(crate) fn place(
+        &self,
+        placed: &mut Tally,
+        key: &Key,
+        offset: u64,
+        same: impl FnMut(u64) -> Result<bool>,
+    ) -> Result<bool> {
         let marked = || {
             self.ambiguous.fetch_add(1, Ordering::AcqRel);
         };
@@ -259,9 +281,9 @@ impl Index {
             Placed::At(position) => {
                 self.changed(position);
                 let slot = Slot::new(key, offset).0;
-                self.sum.fetch_add(slots::mix(position as u64, slot), Ordering::AcqRel);
-                self.keys.fetch_add(slots::mix(0, slots::head(key)), Ordering::AcqRel);
-                self.records.fetch_add(1, Ordering::AcqRel);
+                placed.records += 1;
+                placed.keys = placed.keys.wrapping_add(slots::mix(0, slots::head(key)));
+                placed.slots = placed.slots.wrapping_add(slots::mix(position as u64, slot));
                 Ok(true)
             }
             Placed::Known => Ok(false),
@@ -270,6 +292,13 @@ impl Index {
                 Err(Error::Corrupt { path: self.path.clone(), offset: 0, problem })
             }
         }
+    }
+
+    /// Counts what was placed.
+    pub(crate) fn count(&self, placed: &Tally) {
+        self.sum.fetch_add(placed.slots, Ordering::AcqRel);
+        self.keys.fetch_add(placed.keys, Ordering::AcqRel);
+        self.records.fetch_add(placed.records, Ordering::AcqRel);
     }
 
     /// Makes the slots durable that were placed before the call.
@@ -303,12 +332,13 @@ mod tests {
 
     #[test]
     fn an_index_is_sized_for_its_records() {
-        assert_eq!(bits_for(0), 10);
-        assert_eq!(bits_for(716), 10);
-        assert_eq!(bits_for(717), 11);
-        assert_eq!(bits_for(u64::MAX), 36);
+        assert_eq!(slots_for(0), 1024);
+        assert_eq!((slots_for(716), slots_for(717)), (1024, 1536));
+        assert_eq!((slots_for(u64::MAX), resting_slots_for(u64::MAX)), (1 << 36, 1 << 36));
         for records in [1_u64, 1000, 45_000, 12_500_000, 50_000_000] {
-            assert!(records * 10 <= 7 << bits_for(records), "{records}");
+            assert!(records * 100 <= FILL * slots_for(records), "{records}");
+            assert!(records * 100 <= RESTING_FILL * resting_slots_for(records), "{records}");
+            assert!(slots_for(records) >= resting_slots_for(records), "{records}");
         }
     }
 }

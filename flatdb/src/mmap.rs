@@ -1,8 +1,8 @@
 //! Memory maps of the heap, the index and finished files: the only unsafe code of the crate.
 //!
 //! What makes the maps sound:
-//! - The heap is mapped once over a long range of addresses. Bytes below the file's length are read only after they were
-//!   written and published, and never change afterwards; nothing beyond the length is touched ([`HeapMap::slice`] checks).
+//! - The heap is mapped once over a long range of addresses. Nothing beyond the end of what was written is touched
+//!   ([`HeapMap::slice`] checks), the file is never cut below that, and published bytes never change.
 //! - The index is memory of the process, or has all its file's space reserved before it is mapped, so touching it cannot
 //!   fault, and it is accessed only as eight-byte atomics.
 //! - A finished file ([`FileMap`]) is never written again: it is replaced by renaming and removed, which leaves a map alone.
@@ -28,38 +28,42 @@ pub(crate) const PAGE: u64 = 4096;
 #[derive(Debug)]
 pub(crate) struct HeapMap {
     map: MmapRaw,
-    /// The file's length: bytes below it may be touched. Only grows.
-    mapped: AtomicU64,
+    /// Where the written bytes end, at or below the file's length. Only grows.
+    written: AtomicU64,
 }
 
 impl HeapMap {
-    /// Maps `reserve` bytes of addresses over a file of `len` bytes.
-    pub(crate) fn new(file: &File, len: u64, reserve: u64) -> io::Result<Self> {
+    /// Maps `reserve` bytes of addresses over a file whose first `written` bytes are there.
+    pub(crate) fn new(file: &File, written: u64, reserve: u64) -> io::Result<Self> {
         let reserve = usize::try_from(reserve).map_err(io::Error::other)?;
         let map = MmapOptions::new().len(reserve).map_raw_read_only(file)?;
         // Reads jump from record to record: reading ahead would only evict what is needed.
         map.advise(Advice::Random).ok();
-        Ok(Self { map, mapped: AtomicU64::new(len) })
+        Ok(Self { map, written: AtomicU64::new(written) })
     }
 
-    /// Tells that the file now has at least `len` bytes.
-    pub(crate) fn grown(&self, len: u64) {
-        self.mapped.fetch_max(len, Ordering::Release);
+    /// Tells that the file was written up to `end`.
+    pub(crate) fn written_to(&self, end: u64) {
+        self.written.fetch_max(end, Ordering::Release);
     }
 
-    /// The bytes from `offset`, at most `len` of them and none beyond the file's length.
+    /// Where the written bytes end.
     #[inline]
-    pub(crate) fn slice(&self, offset: u64, len: usize) -> &[u8] {
-        let mapped = self.mapped.load(Ordering::Acquire);
-        let len = len.min(usize::try_from(mapped.saturating_sub(offset)).unwrap_or(usize::MAX));
-        if len == 0 {
-            return &[];
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
+    }
+
+    /// So many bytes from `offset`, unless they pass the end of what is written.
+    #[inline]
+    pub(crate) fn slice(&self, offset: u64, len: u64) -> Option<&[u8]> {
+        if offset.checked_add(len).is_none_or(|end| end > self.written()) {
+            return None;
         }
-        // `offset < mapped`, and `mapped` never exceeds the reserved range, a usize.
+        // The end of what is written never exceeds the reserved range, a usize.
         let start = self.map.as_ptr().wrapping_add(offset as usize);
-        // SAFETY: `offset + len` is at most `mapped`, the length of the file, which is inside the mapped range. The file is
-        // not shortened while mapped, and published bytes do not change.
-        unsafe { std::slice::from_raw_parts(start, len) }
+        // SAFETY: `offset + len` is at most `written`, which is inside the file and the mapped range. The file is not cut
+        // below that while mapped, and published bytes do not change.
+        Some(unsafe { std::slice::from_raw_parts(start, len as usize) })
     }
 
     /// Asks the processor to load the line at `offset`.
@@ -70,9 +74,8 @@ impl HeapMap {
 
     /// Asks the kernel to read the pages of a range in the background.
     pub(crate) fn advise_needed(&self, offset: u64, len: u64) {
-        let mapped = self.mapped.load(Ordering::Acquire);
         let page = offset - offset % PAGE;
-        let end = offset.saturating_add(len).min(mapped);
+        let end = offset.saturating_add(len).min(self.written());
         if page < end {
             self.map.advise_range(Advice::WillNeed, page as usize, (end - page) as usize).ok();
         }
@@ -80,7 +83,7 @@ impl HeapMap {
 
     /// Whether the page of `offset` is in memory, as far as the kernel tells.
     pub(crate) fn is_resident(&self, offset: u64) -> bool {
-        if offset >= self.mapped.load(Ordering::Acquire) {
+        if offset >= self.written() {
             return true;
         }
         let page = self.map.as_ptr().wrapping_add((offset - offset % PAGE) as usize);

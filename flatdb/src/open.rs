@@ -14,7 +14,6 @@ use crate::error::{Error, Result};
 use crate::heap::{self, Heap};
 use crate::index::{self, Index, IndexPlace, Tally};
 use crate::iter::Records;
-use crate::slots;
 use crate::stats::Recovery;
 
 const HEAP_MAGIC: [u8; 8] = *b"FLATDBh\n";
@@ -40,7 +39,7 @@ pub(crate) struct Opened {
 }
 
 /// Opens for writing.
-pub(crate) fn open<D: Digest>(place: IndexPlace<'_>, create_with: Option<u32>) -> Result<Opened> {
+pub(crate) fn open<D: Digest>(place: IndexPlace<'_>, create_with: Option<u64>) -> Result<Opened> {
     let IndexPlace { disk, directory, .. } = place;
     let path = directory.join("checkpoint");
     if !path.exists() {
@@ -51,10 +50,10 @@ pub(crate) fn open<D: Digest>(place: IndexPlace<'_>, create_with: Option<u32>) -
     }
     std::fs::create_dir_all(directory).map_err(Error::io("create", directory))?;
     let lock = lock(directory)?;
-    if let Some(bits) = create_with
+    if let Some(slots) = create_with
         && !path.exists()
     {
-        create::<D>(place, bits)?;
+        create::<D>(place, slots)?;
     }
     let file = disk.open(&path, false).map_err(Error::io("open", &path))?;
     let checkpoints = CheckpointFile::new(&path, file);
@@ -136,7 +135,7 @@ impl Files<'_> {
             return Err(Error::Corrupt { path, offset: 0, problem: "it was replaced while it was opened".to_owned() });
         }
         let generation = self.unused_generation()?.max(mark.generation.saturating_add(1));
-        let index = self.build::<D>(checkpoint.store, generation, fitting_bits(checkpoint), &heap)?;
+        let index = self.build::<D>(checkpoint.store, generation, fitting_slots(checkpoint), &heap)?;
         let Tally { records, keys, .. } = index.tally();
         check_tally(&heap, checkpoint, records, keys)?;
         recovery.replayed = records;
@@ -159,7 +158,7 @@ impl Files<'_> {
     /// The checkpoint's index, or nothing when it is not what the checkpoint sums up.
     fn open_index<D: Digest>(&self, checkpoint: &Checkpoint) -> Result<Option<Index>> {
         let mark = &checkpoint.index;
-        if !index::BITS.contains(&mark.bits) || mark.end > checkpoint.heap_end {
+        if !index::SLOTS.contains(&mark.slots) || mark.end > checkpoint.heap_end {
             return Ok(None);
         }
         let path = self.place.directory.join(index::file_name(mark.generation));
@@ -168,21 +167,21 @@ impl Files<'_> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(Error::Io { operation: "open", path, source }),
         };
-        let header = index_header::<D>(checkpoint.store, mark.generation, mark.bits);
+        let header = index_header::<D>(checkpoint.store, mark.generation, mark.slots);
         let len = file.file().metadata().map_err(Error::io("read", &path))?.len();
-        if checkpoint::check_header(&path, &*file, &header).is_err() || len < index::HEADER + (8 << mark.bits) {
+        if checkpoint::check_header(&path, &*file, &header).is_err() || len < index::HEADER + 8 * mark.slots {
             return Ok(None);
         }
-        let index = Index::open(self.place, file, (mark.generation, mark.bits), self.writable)?;
+        let index = Index::open(self.place, file, (mark.generation, mark.slots), self.writable)?;
         Ok(index.adopt(mark.end, &mark.tally).then_some(index))
     }
 
     /// An index over everything in the heap: a new file, or in memory for a reader.
-    fn build<D: Digest>(&self, store: u64, generation: u64, bits: u32, heap: &Heap) -> Result<Index> {
+    fn build<D: Digest>(&self, store: u64, generation: u64, slots: u64, heap: &Heap) -> Result<Index> {
         if self.writable {
-            return build_index::<D>(self.place, (store, generation, bits), heap);
+            return build_index::<D>(self.place, (store, generation, slots), heap);
         }
-        let index = Index::in_memory(self.place, generation, bits)?;
+        let index = Index::in_memory(self.place, generation, slots)?;
         place_all::<D>(&index, heap, heap::HEADER, heap.end())?;
         Ok(index)
     }
@@ -218,12 +217,11 @@ fn check_tally(heap: &Heap, checkpoint: &Checkpoint, records: u64, keys: u64) ->
     Ok(())
 }
 
-/// The bits of an index that is built anew: the checkpoint's, but not more than so many heap bytes can need.
-fn fitting_bits(checkpoint: &Checkpoint) -> u32 {
+/// The slots of an index that is built anew: the checkpoint's, but not more than so many heap bytes can need.
+fn fitting_slots(checkpoint: &Checkpoint) -> u64 {
     // Two bytes are the shortest record and its length.
     let records = checkpoint.records.min((checkpoint.heap_end - heap::HEADER) / 2);
-    let needed = index::bits_for(records.saturating_mul(2));
-    checkpoint.index.bits.clamp(index::bits_for(records), needed)
+    checkpoint.index.slots.clamp(index::resting_slots_for(records), index::slots_for(records.saturating_mul(2)))
 }
 
 /// Places the records between two offsets, and returns what they add up to; one that is there at another offset does not
@@ -234,6 +232,7 @@ fn place_all<D: Digest>(index: &Index, heap: &Heap, from: u64, end: u64) -> Resu
     loop {
         let group = records.by_ref().take(GROUP).collect::<Result<Vec<_>>>()?;
         if group.is_empty() {
+            index.count(&tally);
             return Ok(tally);
         }
         let bytes: Vec<&[u8]> = group.iter().map(|(_, record)| *record).collect();
@@ -242,10 +241,7 @@ fn place_all<D: Digest>(index: &Index, heap: &Heap, from: u64, end: u64) -> Resu
         for ((offset, record), key) in group.iter().zip(&keys) {
             // What a writer beside this reader places meanwhile lies beyond the end.
             let same = |other| Ok(other < end && heap.record(other, end)? == *record);
-            if index.place(key, *offset, same)? {
-                tally.records += 1;
-                tally.keys = tally.keys.wrapping_add(slots::mix(0, slots::head(key)));
-            }
+            index.place(&mut tally, key, *offset, same)?;
         }
     }
 }
@@ -253,11 +249,11 @@ fn place_all<D: Digest>(index: &Index, heap: &Heap, from: u64, end: u64) -> Resu
 /// An index file over everything in the heap.
 pub(crate) fn build_index<D: Digest>(
     place: IndexPlace<'_>,
-    (store, generation, bits): (u64, u64, u32),
+    (store, generation, slots): (u64, u64, u64),
     heap: &Heap,
 ) -> Result<Index> {
-    let header = index_header::<D>(store, generation, bits);
-    let index = Index::create(place, generation, bits, &header)?;
+    let header = index_header::<D>(store, generation, slots);
+    let index = Index::create(place, generation, slots, &header)?;
     let placed = place_all::<D>(&index, heap, heap::HEADER, heap.end())?;
     index.expect(placed.records);
     Ok(index)
@@ -303,7 +299,7 @@ fn refuse_foreign(directory: &Path) -> Result<()> {
 }
 
 /// Writes an empty store. The checkpoint comes last: without it the next opening starts anew.
-fn create<D: Digest>(place: IndexPlace<'_>, bits: u32) -> Result<()> {
+fn create<D: Digest>(place: IndexPlace<'_>, slots: u64) -> Result<()> {
     let IndexPlace { disk, directory, .. } = place;
     let store = checkpoint::draw_store_number();
     let heap_path = directory.join("heap");
@@ -311,12 +307,12 @@ fn create<D: Digest>(place: IndexPlace<'_>, bits: u32) -> Result<()> {
     heap.set_len(heap::HEADER).map_err(Error::io("cut", &heap_path))?;
     heap.write_at(&heap_header::<D>(store), 0).map_err(Error::io("write", &heap_path))?;
     heap.sync().map_err(Error::io("sync", &heap_path))?;
-    Index::create(place, 0, bits, &index_header::<D>(store, 0, bits))?.sync()?;
+    Index::create(place, 0, slots, &index_header::<D>(store, 0, slots))?.sync()?;
     let path = directory.join("checkpoint");
     let temporary = directory.join("checkpoint.new");
     let file = disk.open(&temporary, true).map_err(Error::io("create", &temporary))?;
     file.set_len(2 * checkpoint::PAGE).map_err(Error::io("cut", &temporary))?;
-    let index = IndexMark { generation: 0, bits, end: heap::HEADER, tally: Tally::default() };
+    let index = IndexMark { generation: 0, slots, end: heap::HEADER, tally: Tally::default() };
     let first = Checkpoint { sequence: 0, store, heap_end: heap::HEADER, records: 0, keys: 0, index };
     CheckpointFile::new(&temporary, file).write(&first, &D::ID)?;
     std::fs::rename(&temporary, &path).map_err(Error::io("rename", &temporary))?;
@@ -327,8 +323,8 @@ fn heap_header<D: Digest>(store: u64) -> [u8; 48] {
     checkpoint::file_header(&HEAP_MAGIC, &D::ID, store, [0; 2])
 }
 
-fn index_header<D: Digest>(store: u64, generation: u64, bits: u32) -> [u8; 48] {
-    checkpoint::file_header(&INDEX_MAGIC, &D::ID, store, [generation, u64::from(bits)])
+fn index_header<D: Digest>(store: u64, generation: u64, slots: u64) -> [u8; 48] {
+    checkpoint::file_header(&INDEX_MAGIC, &D::ID, store, [generation, slots])
 }
 
 fn generation_of(name: &std::ffi::OsStr) -> Option<u64> {

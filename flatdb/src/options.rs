@@ -28,7 +28,7 @@ pub enum VerifyPolicy {
 pub struct Options {
     pub(crate) create: bool,
     pub(crate) verify: VerifyPolicy,
-    pub(crate) index_bits: u32,
+    pub(crate) index_slots: u64,
     pub(crate) index_lag: Option<u64>,
     pub(crate) resident_index: u64,
     pub(crate) cold_reads: ColdReads,
@@ -40,7 +40,7 @@ impl Default for Options {
         Self {
             create: true,
             verify: VerifyPolicy::default(),
-            index_bits: 16,
+            index_slots: 1 << 16,
             index_lag: None,
             resident_index: 512 << 20,
             cold_reads: ColdReads::default(),
@@ -67,7 +67,7 @@ impl Options {
     /// How many records a new store is expected to hold; its index is sized so that it need not grow before. Default: 45,000.
     #[must_use]
     pub fn expected_records(mut self, records: u64) -> Self {
-        self.index_bits = crate::index::bits_for(records);
+        self.index_slots = crate::index::slots_for(records);
         self
     }
 

@@ -9,6 +9,8 @@ use crate::{FlatDb, Records};
 
 /// How many look-ups [`FlatDb::get_many`] keeps in flight in the processor.
 const IN_FLIGHT: usize = 64;
+/// Bytes that the processor loads at once. Most records lie in two such lines, which are loaded side by side.
+const LINE: u64 = 64;
 /// How many places are fetched from disk at once.
 const FETCHED: usize = 1024;
 
@@ -28,7 +30,7 @@ impl<D: Digest> FlatDb<D> {
     /// # Errors
     /// When a damaged record is met.
     pub fn get(&self, key: &Key) -> Result<Option<&[u8]>> {
-        Ok(self.find(&self.index.load(), key, true)?.map(|found| found.record))
+        Ok(self.find(self.index(), key, true)?.map(|found| found.record))
     }
 
     /// The record of a key that the caller knows was written here. Saves the hash where the policy allows it; for a key that
@@ -37,7 +39,7 @@ impl<D: Digest> FlatDb<D> {
     /// # Errors
     /// When a damaged record is met.
     pub fn get_known(&self, key: &Key) -> Result<Option<&[u8]>> {
-        Ok(self.find(&self.index.load(), key, self.verify == VerifyPolicy::Always)?.map(|found| found.record))
+        Ok(self.find(self.index(), key, self.verify == VerifyPolicy::Always)?.map(|found| found.record))
     }
 
     /// [`FlatDb::get`] for many keys, whose waits for memory and disk overlap.
@@ -67,20 +69,20 @@ impl<D: Digest> FlatDb<D> {
     /// Whether the store may have the record of a key. A no is certain; a yes is wrong for about one absent key in ten million.
     /// Looks at the index only.
     pub fn may_contain(&self, key: &Key) -> bool {
-        self.index.load().candidates(key).next().is_some()
+        self.index().candidates(key).next().is_some()
     }
 
     /// Asks the processor to load the slot where the search for a key begins, so that several stores can be asked at once.
     #[inline]
     pub fn prefetch_slot(&self, key: &Key) {
-        self.index.load().prefetch(key);
+        self.index().prefetch(key);
     }
 
     /// Asks for the records of these keys to be read from disk, all at once. A hint: worth its system calls only where the
     /// records are likely not in memory.
     pub fn prefetch(&self, keys: &[Key]) {
         if let Some(fetcher) = &self.fetcher {
-            let index = self.index.load();
+            let index = self.index();
             let offsets: Vec<u64> =
                 keys.iter().flat_map(|key| index.candidates(key).map(|(_, slot)| slot.offset())).collect();
             fetcher.fetch(&self.heap, &offsets);
@@ -88,7 +90,7 @@ impl<D: Digest> FlatDb<D> {
     }
 
     fn find_many(&self, keys: &[Key], verify: bool) -> Result<Vec<Option<Located<'_>>>> {
-        let index = self.index.load();
+        let index = self.index();
         let mut found = vec![None; keys.len()];
         let mut firsts: Vec<Option<Slot>> = Vec::with_capacity(IN_FLIGHT);
         let mut unverified = Vec::new();
@@ -103,7 +105,7 @@ impl<D: Digest> FlatDb<D> {
                 let first = index.candidates(key).next().map(|(_, slot)| slot);
                 if let Some(slot) = first {
                     self.heap.map().prefetch(slot.offset());
-                    self.heap.map().prefetch(slot.offset() + 64);
+                    self.heap.map().prefetch(slot.offset() + LINE);
                 }
                 firsts.push(first);
             }
@@ -115,7 +117,7 @@ impl<D: Digest> FlatDb<D> {
                 let Some(slot) = first else { continue };
                 let offset = slot.offset();
                 if slot.ambiguous() || offset >= self.read_end() {
-                    found[at] = self.find(&index, key, verify)?;
+                    found[at] = self.find(index, key, verify)?;
                     continue;
                 }
                 let record = self.heap.record(offset, self.read_end())?;
@@ -125,7 +127,7 @@ impl<D: Digest> FlatDb<D> {
                     unverified.push((at, Located { offset, record }));
                 }
             }
-            self.verify_many(&index, keys, &mut unverified, &mut found, verify)?;
+            self.verify_many(index, keys, &mut unverified, &mut found, verify)?;
         }
         Ok(found)
     }
@@ -166,8 +168,9 @@ impl<D: Digest> FlatDb<D> {
     fn find(&self, index: &Index, key: &Key, verify: bool) -> Result<Option<Located<'_>>> {
         for (position, slot) in index.candidates(key) {
             let offset = slot.offset();
-            // Looked at after the slot: the end that a writer moved before it placed the slot.
+            // Looked at after the slot: a writer moves the end before it places the slot.
             let end = self.read_end();
+            self.heap.map().prefetch(offset + LINE);
             if offset >= end {
                 if self.read_only.is_some() {
                     continue;
@@ -205,9 +208,10 @@ impl<D: Digest> FlatDb<D> {
         }
     }
 
-    /// Where the records end for a read.
+    /// Where the records end for a read: a reader's heap does not grow.
+    #[inline]
     pub(crate) fn read_end(&self) -> u64 {
-        self.read_only.map_or_else(|| self.heap.end(), |checkpoint| checkpoint.heap_end)
+        self.heap.written()
     }
 
     /// All records in the order they were written. Records that two writers wrote at the same time come twice.

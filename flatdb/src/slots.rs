@@ -19,7 +19,7 @@ const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 const AMBIGUOUS: u64 = 1 << 63;
 const TAG_MASK: u64 = ((1 << 23) - 1) << OFFSET_BITS;
 
-/// A table of slots, a power of two of them. Loads acquire, replacements acquire and release.
+/// A table of slots, two at least. Loads acquire, replacements acquire and release.
 pub(crate) trait Slots {
     /// How many slots there are.
     fn len(&self) -> usize;
@@ -76,11 +76,18 @@ pub(crate) fn head(key: &Key) -> u64 {
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// The position where the probe for a key begins, in a table of `len` slots.
+/// The position where the probe for a key begins, in a table of `len` slots: the key's first 64 bits as a fraction of the
+/// table.
 #[inline]
 pub(crate) fn home(len: usize, key: &Key) -> usize {
-    debug_assert!(len.is_power_of_two() && len > 1);
-    (head(key) >> (64 - len.trailing_zeros())) as usize
+    ((u128::from(head(key)) * len as u128) >> 64) as usize
+}
+
+/// The position so many steps, fewer than there are slots, after another one.
+#[inline]
+fn after(len: usize, position: usize, steps: usize) -> usize {
+    let next = position + steps;
+    if next < len { next } else { next - len }
 }
 
 /// The filled slots with the key's tag, in probe order, each with its position.
@@ -89,7 +96,7 @@ pub(crate) fn candidates<'a, S: Slots>(slots: &'a S, key: &'a Key) -> impl Itera
     let len = slots.len();
     let home = home(len, key);
     (0..len)
-        .map(move |step| (home + step) & (len - 1))
+        .map(move |step| after(len, home, step))
         .map(|position| (position, slots.load(position)))
         .take_while(|(_, slot)| *slot != 0)
         .map(|(position, slot)| (position, Slot(slot)))
@@ -98,10 +105,10 @@ pub(crate) fn candidates<'a, S: Slots>(slots: &'a S, key: &'a Key) -> impl Itera
 
 /// Whether a record with this key could have been placed at `position`: its tag is the slot's and its probe leads there.
 pub(crate) fn belongs<S: Slots>(slots: &S, key: &Key, position: usize, slot: Slot) -> bool {
-    let mask = slots.len() - 1;
-    let home = home(slots.len(), key);
-    let steps = position.wrapping_sub(home) & mask;
-    slot.has_tag_of(key) && (0..steps).all(|step| slots.load((home + step) & mask) != 0)
+    let len = slots.len();
+    let home = home(len, key);
+    let steps = after(len, position, (len - home) % len);
+    slot.has_tag_of(key) && (0..steps).all(|step| slots.load(after(len, home, step)) != 0)
 }
 
 /// What came of placing a record.
@@ -124,10 +131,10 @@ pub(crate) fn place<S: Slots, E>(
     mut same: impl FnMut(u64) -> Result<bool, E>,
     mut marked: impl FnMut(),
 ) -> Result<Placed, E> {
-    let mask = slots.len() - 1;
+    let len = slots.len();
     let new = Slot::new(key, offset);
-    let mut position = home(slots.len(), key);
-    for _ in 0..slots.len() {
+    let mut position = home(len, key);
+    for _ in 0..len {
         let mut found = slots.load(position);
         if found == 0 {
             if slots.replace(position, 0, new.0) {
@@ -146,7 +153,7 @@ pub(crate) fn place<S: Slots, E>(
                 marked();
             }
         }
-        position = (position + 1) & mask;
+        position = after(len, position, 1);
     }
     Ok(Placed::Full)
 }
@@ -155,19 +162,19 @@ pub(crate) fn place<S: Slots, E>(
 /// marked then. A probe stays inside one run, so this marks at least what writers would have marked: after it, nothing
 /// depends on the ambiguous bits that were there before. For tables that no writer uses at the moment.
 pub(crate) fn mark_runs<S: Slots>(slots: &S) -> u64 {
-    let mask = slots.len() - 1;
-    let Some(start) = (0..slots.len()).find(|position| slots.load(*position) == 0) else {
+    let len = slots.len();
+    let Some(start) = (0..len).find(|position| slots.load(*position) == 0) else {
         // No writer fills a table, so this one is damaged: nothing in it decides.
-        for position in 0..slots.len() {
+        for position in 0..len {
             let slot = slots.load(position);
             slots.replace(position, slot, slot | AMBIGUOUS);
         }
-        return slots.len() as u64;
+        return len as u64;
     };
     let mut marked = 0;
     let mut run: Vec<(u64, usize)> = Vec::new();
-    for step in 1..=slots.len() {
-        let position = (start + step) & mask;
+    for step in 1..=len {
+        let position = after(len, start, step % len);
         let slot = slots.load(position);
         if slot != 0 {
             run.push((slot & TAG_MASK, position));
@@ -244,7 +251,7 @@ mod tests {
 
     #[test]
     fn the_first_unambiguous_candidate_of_a_placed_key_is_its_own() {
-        let table = Table::new(256);
+        let table = Table::new(250);
         let mut placed: BTreeMap<Key, u64> = BTreeMap::new();
         let mut marks = 0;
         // The check after each step is quadratic: fewer steps where an interpreter runs them.
@@ -262,10 +269,10 @@ mod tests {
             }
         }
         let ambiguous =
-            |table: &Table| (0..256).filter(|at| table.load(*at) != 0 && Slot(table.load(*at)).ambiguous()).count();
+            |table: &Table| (0..250).filter(|at| table.load(*at) != 0 && Slot(table.load(*at)).ambiguous()).count();
         assert_eq!(ambiguous(&table), marks);
         // Without the bits, marking by runs gives at least the same ones.
-        let exact: Vec<u64> = (0..256).map(|at| table.load(at)).collect();
+        let exact: Vec<u64> = (0..250).map(|at| table.load(at)).collect();
         for (at, slot) in exact.iter().enumerate() {
             table.0[at].store(Slot(*slot).unmarked(), Ordering::Relaxed);
         }

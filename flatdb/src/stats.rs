@@ -14,7 +14,7 @@ pub struct Stats {
     pub index_bytes: u64,
     /// Slots that are always verified because another record has the same tag.
     pub ambiguous: u64,
-    /// How often the index was rebuilt at twice its size.
+    /// How often the index was rebuilt at another size.
     pub generation: u64,
     /// Records that were written by `put_batch` since opening.
     pub written: u64,

@@ -27,7 +27,7 @@ impl<D: Digest> FlatDb<D> {
         // With the writers out, so that everything below the end is written and placed.
         let (index, total) = {
             let _alone = self.gate.pause();
-            (self.index.load_full(), self.read_end())
+            (self.index(), self.read_end())
         };
         let mut found = Verification::default();
         let mut records = Records::between(&self.heap, heap::HEADER, total);

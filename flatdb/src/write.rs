@@ -1,6 +1,5 @@
 //! Writes: batches, growth of the index, checkpoints.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::FlatDb;
@@ -8,7 +7,7 @@ use crate::checkpoint::{Checkpoint, IndexMark};
 use crate::digest::{Digest, Key};
 use crate::error::{Error, Result};
 use crate::heap;
-use crate::index::{self, Index};
+use crate::index::{self, Index, Tally};
 use crate::open;
 use crate::slots;
 
@@ -37,11 +36,11 @@ impl<D: Digest> FlatDb<D> {
         drop_repeated(&mut batch);
         loop {
             let inside = self.gate.enter().map_err(|_| Error::Poisoned)?;
-            let index = self.index.load();
-            self.drop_known(&index, &mut batch)?;
+            let index = self.index();
+            self.drop_known(index, &mut batch)?;
             let more = batch.len() as u64;
             if index.reserve(more) {
-                let result = self.append(&index, &batch);
+                let result = self.append(index, &batch);
                 index.settle(more, *result.as_ref().unwrap_or(&0));
                 if result.is_err() {
                     self.gate.poison();
@@ -51,7 +50,6 @@ impl<D: Digest> FlatDb<D> {
                 self.duplicates.fetch_add(given as u64 - written, Ordering::Relaxed);
                 return Ok(());
             }
-            drop(index);
             drop(inside);
             self.grow(more)?;
         }
@@ -76,7 +74,7 @@ impl<D: Digest> FlatDb<D> {
     /// Whether a slot with the key's tag points to the same bytes.
     fn holds(&self, index: &Index, key: &Key, record: &[u8]) -> Result<bool> {
         for (_, slot) in index.candidates(key) {
-            if self.heap.record(slot.offset(), self.heap.end())? == record {
+            if self.heap.record(slot.offset(), self.heap.written())? == record {
                 return Ok(true);
             }
         }
@@ -95,37 +93,61 @@ impl<D: Digest> FlatDb<D> {
             heap::encode(record, &mut bytes);
         }
         self.heap.write(&bytes, start)?;
-        let (mut offset, mut written) = (start, 0);
+        let (mut offset, mut placed) = (start, Tally::default());
         for (key, record) in batch {
-            let same = |other| Ok(self.heap.record(other, self.heap.end())? == *record);
-            if index.place(key, offset, same)? {
-                written += 1;
+            let same = |other| Ok(self.heap.record(other, self.heap.written())? == *record);
+            if index.place(&mut placed, key, offset, same)? {
                 self.mark_verified(offset, record);
             }
             offset += (heap::prefix_len(record.len()) + record.len()) as u64;
         }
-        Ok(written)
+        index.count(&placed);
+        Ok(placed.records)
     }
 
-    /// Builds an index with at least twice the slots that what is there and `more` records need. Readers go on with the old
+    /// Builds an index with twice the slots that what is there and `more` records need. Readers go on with the old
     /// one, whose file goes when the new one is durable.
     fn grow(&self, more: u64) -> Result<()> {
         let _alone = self.gate.enter_alone().map_err(|_| Error::Poisoned)?;
-        let old = self.index.load_full();
+        let old = self.index();
         if old.reserve(more) {
             // Another writer has grown it meanwhile.
             old.settle(more, 0);
             return Ok(());
         }
-        let bits = index::bits_for((old.tally().records + more).saturating_mul(2)).max(old.bits + 1);
-        if !index::BITS.contains(&bits) {
-            return Err(Error::Full { needed: 1 << bits, limit: 1 << index::BITS.end() });
+        let needed = old.tally().records.saturating_add(more);
+        let slots = index::slots_for(needed.saturating_mul(2));
+        let limit = *index::SLOTS.end();
+        if index::slots_for(needed) >= limit || !self.rebuild(old, slots)? {
+            return Err(Error::Full { needed: slots, limit });
         }
-        let place = (self.store, old.generation + 1, bits);
-        let built = open::build_index::<D>(self.index_place(), place, &self.heap);
-        let index = built.inspect_err(|_| self.gate.poison())?;
-        self.index.store(Arc::new(index));
         Ok(())
+    }
+
+    /// Builds the next index with so many slots, with the writers out. Returns whether there was room for one.
+    fn rebuild(&self, old: &Index, slots: u64) -> Result<bool> {
+        let place = (self.store, old.generation + 1, slots);
+        let built = open::build_index::<D>(self.index_place(), place, &self.heap);
+        Ok(self.tables.replace(built.inspect_err(|_| self.gate.poison())?))
+    }
+
+    /// Builds the index anew as small as a store wants it that will rest, if that saves something, and seals the store. It can
+    /// still be written: the index then grows again. Costs the hash of every record.
+    ///
+    /// # Errors
+    /// As of [`FlatDb::flush`].
+    pub fn compact(&self) -> Result<()> {
+        if self.read_only.is_some() {
+            return Err(Error::ReadOnly);
+        }
+        {
+            let _alone = self.gate.enter_alone().map_err(|_| Error::Poisoned)?;
+            let old = self.index();
+            if old.is_loose() && self.tables.has_spare() {
+                self.rebuild(old, index::resting_slots_for(old.tally().records))?;
+            }
+        }
+        self.seal()
     }
 
     /// Makes every batch that has returned durable: the heap, then, from time to time, the index, then the checkpoint. The
@@ -155,7 +177,7 @@ impl<D: Digest> FlatDb<D> {
         let (checkpoint, index) = {
             // Alone, so that every batch below the heap's end is written whole and all its slots are counted.
             let _alone = self.gate.enter_alone().map_err(|_| Error::Poisoned)?;
-            let index = self.index.load_full();
+            let index = self.index();
             let tally = index.tally();
             let end = self.heap.end();
             let mut checkpoint = Checkpoint {
@@ -170,14 +192,14 @@ impl<D: Digest> FlatDb<D> {
                 || lag > self.index_lag.unwrap_or_else(|| default_lag(end))
                 || seal
             {
-                checkpoint.index = IndexMark { generation: index.generation, bits: index.bits, end, tally };
+                checkpoint.index = IndexMark { generation: index.generation, slots: index.len() as u64, end, tally };
             }
             (checkpoint, index)
         };
         if checkpoint.heap_end == durable.heap_end && checkpoint.index == durable.index {
             return Ok(());
         }
-        self.write_checkpoint(&durable, &checkpoint, &index).inspect_err(|_| self.gate.poison())?;
+        self.write_checkpoint(&durable, &checkpoint, index).inspect_err(|_| self.gate.poison())?;
         if checkpoint.index.generation != durable.index.generation {
             // A file that stays behind costs space only; the next opening removes it.
             open::remove_other_indexes(self.index_place(), checkpoint.index.generation).ok();

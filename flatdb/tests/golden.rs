@@ -1,4 +1,4 @@
-//! A directory that version 1 wrote, and its bytes read by the tables of `docs/formats/flatdb.md` alone.
+//! A directory that version 2 wrote, and its bytes read by the tables of `docs/formats/flatdb.md` alone.
 //!
 //! `FLATDB_WRITE_GOLDEN=1` writes the directory anew, for a new version of the format.
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -13,7 +13,7 @@ use common::{Clustered, Sha, keyed, put};
 use rhizome_flatdb::{Digest, FlatDb, Key, Options};
 
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v2").join(name)
 }
 
 /// Two checkpoints; the index file has slots of both, of which only the first's count.
@@ -66,7 +66,7 @@ fn check<D: Digest>(name: &str) {
     assert!(bytes(&golden(name), "heap", &[24]) == bytes(today.path(), "heap", &[24]), "heap");
     assert!(bytes(&golden(name), "index.0", &[24]) == bytes(today.path(), "index.0", &[24]), "index");
     for page in [0, 4096] {
-        let range = page..page + 104;
+        let range = page..page + 112;
         let old = bytes(&golden(name), "checkpoint", &[24, 4096 + 24]);
         let new = bytes(today.path(), "checkpoint", &[24, 4096 + 24]);
         assert_eq!(old[range.clone()], new[range]);
@@ -88,14 +88,14 @@ fn mix(position: u64, value: u64) -> u64 {
 fn by_the_tables<D: Digest>(path: &Path) {
     let checkpoint = fs::read(path.join("checkpoint")).unwrap();
     let page = [0, 4096]
-        .map(|at| &checkpoint[at..at + 108])
+        .map(|at| &checkpoint[at..at + 116])
         .into_iter()
-        .filter(|page| crc32fast::hash(&page[..104]).to_le_bytes() == page[104..])
+        .filter(|page| crc32fast::hash(&page[..112]).to_le_bytes() == page[112..])
         .max_by_key(|page| number(page, 32))
         .unwrap();
     assert_eq!(&page[..8], b"FLATDBc\n");
-    assert_eq!(page[8..12], 1_u32.to_le_bytes());
-    let bits = u32::from_le_bytes(page[12..16].try_into().unwrap());
+    assert_eq!(page[8..16], 2_u64.to_le_bytes());
+    let len = number(page, 104);
     assert_eq!(page[16..24], D::ID);
     assert_eq!(number(page, 32), 2, "sequence");
     let (heap_end, records, keys) = (number(page, 40), number(page, 48), number(page, 56));
@@ -126,10 +126,11 @@ fn by_the_tables<D: Digest>(path: &Path) {
 
     let index = fs::read(path.join("index.0")).unwrap();
     assert_eq!(&index[..8], b"FLATDBi\n");
-    assert_eq!(index.len(), 4096 + (8 << bits));
+    assert_eq!(number(&index, 40), len);
+    assert_eq!(index.len() as u64, 4096 + 8 * len);
     let mut slots = 0;
     let mut added = 0_u64;
-    for position in 0..1_u64 << bits {
+    for position in 0..len {
         let slot = number(&index, usize::try_from(4096 + 8 * position).unwrap());
         let (offset, tag) = (slot & ((1 << 40) - 1), slot >> 40 & ((1 << 23) - 1));
         if slot == 0 || offset >= index_end {
@@ -140,9 +141,9 @@ fn by_the_tables<D: Digest>(path: &Path) {
         let key: Key = D::digest(found[&offset]);
         let expected = (u64::from(key[8]) << 16 | u64::from(key[9]) << 8 | u64::from(key[10])) & ((1 << 23) - 1);
         assert_eq!(tag, expected, "tag at {position}");
-        let home = head(found[&offset]) >> (64 - bits);
-        for step in 0..(position.wrapping_sub(home) & ((1 << bits) - 1)) {
-            let before = (home + step) & ((1 << bits) - 1);
+        let home = u64::try_from((u128::from(head(found[&offset])) * u128::from(len)) >> 64).unwrap();
+        for step in 0..(position + len - home) % len {
+            let before = (home + step) % len;
             assert_ne!(number(&index, usize::try_from(4096 + 8 * before).unwrap()), 0, "a hole before {position}");
         }
     }
@@ -150,11 +151,26 @@ fn by_the_tables<D: Digest>(path: &Path) {
 }
 
 #[test]
-fn a_directory_of_version_1_opens() {
+fn a_directory_of_version_2_opens() {
     check::<Sha>("sha-256");
 }
 
 #[test]
 fn a_directory_with_ambiguous_slots_opens() {
     check::<Clustered>("clustered");
+}
+
+#[test]
+fn another_version_is_refused_by_its_number() {
+    let directory = copy_of("sha-256");
+    let path = directory.path().join("checkpoint");
+    let mut bytes = fs::read(&path).unwrap();
+    for page in [0, 4096] {
+        bytes[page + 8] = 1;
+        let sum = crc32fast::hash(&bytes[page..page + 112]);
+        bytes[page + 112..page + 116].copy_from_slice(&sum.to_le_bytes());
+    }
+    fs::write(&path, bytes).unwrap();
+    let error = Options::default().open::<Sha>(directory.path()).err().unwrap().to_string();
+    assert!(error.contains("version 2") && error.contains("version 1"), "{error}");
 }

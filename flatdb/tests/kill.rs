@@ -44,7 +44,9 @@ fn writer_process() {
     for number in batches(&db).. {
         put(&db, &batch(number)).unwrap();
         if is_flushed(number) {
-            if number.is_multiple_of(11) {
+            if number.is_multiple_of(13) {
+                db.compact().unwrap()
+            } else if number.is_multiple_of(11) {
                 db.seal().unwrap()
             } else {
                 db.flush().unwrap()

@@ -106,7 +106,7 @@ fn move_records(
         hand_over(&mut group)
     })?;
     hand_over(&mut group)?;
-    Ok(target.seal()?)
+    Ok(target.compact()?)
 }
 
 /// Hashes records and compares.

@@ -76,6 +76,15 @@ pub trait NodeEngine: TrieStore {
         self.flush()
     }
 
+    /// [`NodeEngine::seal`] that also makes the files as small as the engine can. For a store that will not be written soon: it
+    /// costs some work for each record.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn compact(&self) -> Result<(), StoreError> {
+        self.seal()
+    }
+
     /// How many records it holds, where the engine knows.
     fn records(&self) -> Option<u64>;
 

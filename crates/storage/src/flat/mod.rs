@@ -203,6 +203,11 @@ impl NodeEngine for FlatTrieStore {
         self.db.seal().map_err(|error| Self::store_error("seal", error))
     }
 
+    fn compact(&self) -> Result<(), StoreError> {
+        self.counters.flushed();
+        self.db.compact().map_err(|error| Self::store_error("compact", error))
+    }
+
     fn records(&self) -> Option<u64> {
         Some(self.db.stats().records)
     }

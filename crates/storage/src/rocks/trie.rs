@@ -262,6 +262,12 @@ impl NodeEngine for RocksTrieStore {
         self.db.flush().map_err(|error| self.fault("seal", &error))
     }
 
+    fn compact(&self) -> Result<(), StoreError> {
+        self.seal()?;
+        self.db.compact_range(None::<&[u8]>, None::<&[u8]>);
+        Ok(())
+    }
+
     fn records(&self) -> Option<u64> {
         // The engine only estimates.
         None

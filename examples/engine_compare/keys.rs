@@ -19,90 +19,167 @@ const MANY: usize = 64;
 /// Threads of the parallel cold reads.
 const THREADS: usize = 16;
 
-fn record(numbers: &mut Numbers) -> (B256, Bytes) {
-    let len = 60 + numbers.below(40) as usize;
-    let mut bytes = Vec::with_capacity(len + 8);
-    while bytes.len() < len {
-        bytes.extend_from_slice(&numbers.any().to_le_bytes());
+/// Records that are compared one by one before anything is timed, at most; random ones where there are more.
+const COMPARED: u64 = 2_000_000;
+/// Bytes of a record before the filling: the key of the record before it.
+const LINK: usize = 32;
+
+/// The records of a seed: 60 to 99 bytes each, of which the first 32 are the key of the record before, as a node of a tree has
+/// its children's hashes. They are written in another order than that of the links, so following these jumps around.
+struct Chain {
+    seed: u64,
+    /// Keys by the order of the links.
+    keys: Vec<B256>,
+}
+
+impl Chain {
+    fn new(seed: u64, records: u64) -> Self {
+        let mut chain = Self { seed, keys: Vec::with_capacity(records as usize) };
+        for at in 0..records as usize {
+            let key = keccak256(chain.record(at));
+            chain.keys.push(key);
+        }
+        chain
     }
-    bytes.truncate(len);
-    (keccak256(&bytes), Bytes::from(bytes))
+
+    fn record(&self, at: usize) -> Bytes {
+        let mut numbers = Numbers::new(self.seed ^ (at as u64).rotate_left(32));
+        let len = 60 + numbers.below(40) as usize;
+        let mut bytes = Vec::with_capacity(len + 8);
+        let before = at.checked_sub(1).map_or(B256::ZERO, |before| self.keys[before]);
+        bytes.extend_from_slice(before.as_slice());
+        while bytes.len() < len {
+            bytes.extend_from_slice(&numbers.any().to_le_bytes());
+        }
+        bytes.truncate(len);
+        Bytes::from(bytes)
+    }
+
+    /// All places of the chain, shuffled.
+    fn shuffled(&self, numbers: &mut Numbers) -> Vec<u32> {
+        let mut places: Vec<u32> = (0..self.keys.len() as u32).collect();
+        for at in (1..places.len()).rev() {
+            places.swap(at, numbers.below(at as u64 + 1) as usize);
+        }
+        places
+    }
 }
 
 pub(crate) fn measure(options: &Options, kinds: &[Kind], directories: &[TempDir]) -> Result<Vec<Figure>> {
     let mut numbers = Numbers::new(options.churn.seed);
-    let records: Vec<(B256, Bytes)> = (0..options.records).map(|_| record(&mut numbers)).collect();
-    let keys: Vec<B256> = records.iter().map(|(hash, _)| *hash).collect();
-    let (mut load, mut size) =
-        (Figure::new("load, process CPU a record", "ns"), Figure::new("bytes on disk a record", "B"));
-    let (mut loads, mut sizes) = (Vec::new(), Vec::new());
+    eprintln!("hashing {} records", options.records);
+    let chain = Chain::new(options.churn.seed, options.records);
+    let order = chain.shuffled(&mut numbers);
+    let keys = &chain.keys;
+    let mut load = Figure::new("load, process CPU a record", "ns");
+    let mut sizes =
+        [Figure::new("bytes on disk a record, as loaded", "B"), Figure::new("bytes on disk a record, compacted", "B")];
+    let (mut loads, mut loaded, mut compacted) = (Vec::new(), Vec::new(), Vec::new());
     for (kind, directory) in kinds.iter().zip(directories) {
-        let start = process_cpu();
+        eprintln!("{}: loading", kind.name());
         let store = kind.open(directory.path())?;
-        for group in records.chunks(BATCH * FLUSH) {
-            group.chunks(BATCH).try_for_each(|batch| store.put(batch))?;
+        let mut spent = Duration::ZERO;
+        for group in order.chunks(BATCH * FLUSH) {
+            let records: Vec<(B256, Bytes)> =
+                group.iter().map(|at| (keys[*at as usize], chain.record(*at as usize))).collect();
+            let start = process_cpu();
+            records.chunks(BATCH).try_for_each(|batch| store.put(batch))?;
             store.flush()?;
+            spent += process_cpu() - start;
         }
+        let start = process_cpu();
         // Closing waits for what is under way in the background.
         drop(store);
-        loads.push((process_cpu() - start).as_nanos() as f64 / records.len() as f64);
-        sizes.push(bytes_below(directory.path()) as f64 / records.len() as f64);
+        spent += process_cpu() - start;
+        let per_record = |value: f64| value / keys.len() as f64;
+        loads.push(per_record(spent.as_nanos() as f64));
+        loaded.push(per_record(bytes_below(directory.path()) as f64));
+        let store = kind.open(directory.path())?;
+        store.compact()?;
+        drop(store);
+        compacted.push(per_record(bytes_below(directory.path()) as f64));
     }
     load.round(loads);
-    size.round(sizes);
+    sizes.iter_mut().zip([loaded, compacted]).for_each(|(figure, values)| figure.round(values));
 
     let stores: Vec<Store> =
         kinds.iter().zip(directories).map(|(kind, directory)| kind.open(directory.path())).collect::<Result<_>>()?;
-    // Equal first; this also brings everything into memory.
+    // Equal first; where that is every record, it also brings everything into memory.
+    let all = options.records <= COMPARED;
+    let compared: Vec<u32> = order.iter().copied().take(options.records.min(COMPARED) as usize).collect();
     for (kind, store) in kinds.iter().zip(&stores) {
-        for (hash, record) in &records {
-            ensure!(store.get(hash)?.as_ref() == Some(record), "{}: record {hash} is another one", kind.name());
+        eprintln!("{}: comparing {}{} records", kind.name(), compared.len(), if all { "" } else { " random" });
+        for at in &compared {
+            let (hash, record) = (&keys[*at as usize], chain.record(*at as usize));
+            ensure!(store.get(hash)?.as_ref() == Some(&record), "{}: record {hash} is another one", kind.name());
         }
     }
     let mut warm = [
-        Figure::new("warm independent read, thread CPU", "ns"),
-        Figure::new("warm dependent read, thread CPU", "ns"),
-        Figure::new("warm read in batches of 64, thread CPU", "ns"),
-        Figure::new("absent, thread CPU", "ns"),
+        Figure::new("warm independent read, as the store gives it", "ns"),
+        Figure::new("warm dependent read, as the store gives it", "ns"),
+        Figure::new("warm independent read, copied out", "ns"),
+        Figure::new("warm dependent read, copied out", "ns"),
+        Figure::new("warm read in batches of 64, copied out", "ns"),
+        Figure::new("absent", "ns"),
     ];
-    for _ in 0..options.rounds {
-        let picked: Vec<B256> = (0..options.reads).map(|_| keys[numbers.below(keys.len() as u64) as usize]).collect();
+    // Warm means read before: from the compared records where the others are too many for the memory.
+    let numbers_of = |numbers: &mut Numbers| keys[compared[numbers.below(compared.len() as u64) as usize] as usize];
+    for round in 0..options.rounds {
+        eprintln!("warm reads, round {}", round + 1);
+        let picked: Vec<B256> = (0..options.reads).map(|_| numbers_of(&mut numbers)).collect();
         let absent: Vec<B256> = (0..options.reads).map(|_| keccak256(numbers.any().to_be_bytes())).collect();
-        let start = numbers.any();
-        let mut values: [Vec<f64>; 4] = Default::default();
+        let steps = options.reads.min(keys.len() - 1);
+        let first = keys[steps + numbers.below((keys.len() - steps) as u64) as usize];
+        let mut values: [Vec<f64>; 6] = Default::default();
         for store in &stores {
-            values[0].push(timed(&picked, || picked.iter().try_for_each(|hash| store.get(hash).map(drop)))?);
-            values[1].push(timed(&picked, || dependent(store, &keys, picked.len(), start))?);
-            values[2].push(timed(&picked, || picked.chunks(MANY).try_for_each(|keys| store.get_many(keys).map(drop)))?);
-            values[3].push(timed(&absent, || {
+            let sum = |hash: &B256| store.with(hash, |record| u64::from(record[0])).map(drop);
+            values[0].push(timed(picked.len(), || picked.iter().try_for_each(sum))?);
+            values[2].push(timed(picked.len(), || picked.iter().try_for_each(|hash| store.get(hash).map(drop)))?);
+            values[4]
+                .push(timed(picked.len(), || picked.chunks(MANY).try_for_each(|keys| store.get_many(keys).map(drop)))?);
+            values[5].push(timed(absent.len(), || {
                 absent.iter().try_for_each(|hash| match store.find(hash)? {
                     None => Ok(()),
                     Some(_) => Err(eyre!("{hash} should be absent")),
                 })
             })?);
+            // Once for the way to be in memory.
+            for at in [None, Some((1, false)), Some((3, true))] {
+                let copied = at.is_some_and(|(_, copied)| copied);
+                let spent = timed(steps, || dependent(store, first, steps, copied))?;
+                if let Some((at, _)) = at {
+                    values[at].push(spent);
+                }
+            }
         }
         warm.iter_mut().zip(values).for_each(|(figure, values)| figure.round(values));
     }
     drop(stores);
-    let mut figures = vec![load, size];
+    let mut figures = vec![load];
+    figures.extend(sizes);
     figures.extend(warm);
-    figures.extend(cold(options, kinds, directories, &keys, &mut numbers)?);
+    eprintln!("cold reads");
+    figures.extend(cold(options, kinds, directories, keys, &mut numbers)?);
     Ok(figures.into_iter().map(Figure::done).collect())
 }
 
-fn timed(operations: &[B256], run: impl FnOnce() -> Result<()>) -> Result<f64> {
+/// Thread CPU of an operation, in nanoseconds.
+fn timed(operations: usize, run: impl FnOnce() -> Result<()>) -> Result<f64> {
     let start = thread_cpu();
     run()?;
-    Ok((thread_cpu() - start).as_nanos() as f64 / operations.len() as f64)
+    Ok((thread_cpu() - start).as_nanos() as f64 / operations as f64)
 }
 
-/// Each key comes out of the record before, as in a descent. The step goes into it too, or the way would soon be a short circle.
-fn dependent(store: &Store, keys: &[B256], reads: usize, start: u64) -> Result<()> {
-    let mut place = start;
-    for step in 0..reads as u64 {
-        let key = &keys[(place % keys.len() as u64) as usize];
-        let record = store.get(key)?.ok_or_else(|| eyre!("{key} is missing"))?;
-        place = record.iter().take(8).fold(step, |number, byte| number.rotate_left(8) ^ u64::from(*byte));
+/// Each key comes out of the record before, as in a descent.
+fn dependent(store: &Store, first: B256, reads: usize, copied: bool) -> Result<()> {
+    let mut key = first;
+    for _ in 0..reads {
+        key = if copied {
+            let record = store.get(&key)?.ok_or_else(|| eyre!("{key} is missing"))?;
+            B256::from_slice(&record[..LINK])
+        } else {
+            store.with(&key, |record| B256::from_slice(&record[..LINK]))?
+        };
     }
     Ok(())
 }

@@ -37,7 +37,10 @@ impl Kind {
     pub(crate) fn options(self, path: &Path) -> Result<Vec<String>> {
         Ok(match self {
             Self::Node(EngineKind::Flatdb) => {
-                vec!["verify = first (reads of nodes known to be there), index grows at load 0.7".into()]
+                vec![
+                    "verify = first (reads of nodes known to be there), index grows at load 0.7, compacted to 0.8"
+                        .into(),
+                ]
             }
             Self::Node(EngineKind::Rocksdb) => rocksdb_options(path)?,
             Self::Parity => {
@@ -108,6 +111,17 @@ impl Store {
         })
     }
 
+    /// What a function makes of a record that is known to be there, in the form in which the store hands it out: FlatDB lends its
+    /// own bytes, RocksDB pins its block, parity-db has copies only.
+    pub(crate) fn with<T>(&self, hash: &B256, mut each: impl FnMut(&[u8]) -> T) -> Result<T> {
+        let mut made = None;
+        match self {
+            Self::Node(store) => drop(store.visit_known(hash, &mut |record| made = Some(each(record)))?),
+            Self::Parity(db) => made = db.get(0, hash.as_slice())?.map(|record| each(&record)),
+        }
+        made.ok_or_else(|| eyre!("{hash} is missing"))
+    }
+
     /// A record that may be absent.
     pub(crate) fn find(&self, hash: &B256) -> Result<Option<Bytes>> {
         Ok(match self {
@@ -129,6 +143,14 @@ impl Store {
             Self::Parity(db) => {
                 db.commit(records.iter().map(|(hash, record)| (0, hash.as_slice(), Some(record.to_vec()))))?
             }
+        }
+        Ok(())
+    }
+
+    /// Brings the files into the form for a store that rests. parity-db has no such call.
+    pub(crate) fn compact(&self) -> Result<()> {
+        if let Self::Node(store) = self {
+            store.compact()?;
         }
         Ok(())
     }

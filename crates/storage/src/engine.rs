@@ -41,6 +41,17 @@ pub trait NodeEngine: TrieStore {
         self.get(hash)
     }
 
+    /// Visits the record of a hash that the caller knows to be there, as of [`NodeEngine::get_known`], without copying it where
+    /// the engine can. Returns whether it was there.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn visit_known(&self, hash: &B256, visit: &mut dyn FnMut(&[u8])) -> Result<bool, StoreError> {
+        let found = self.get_known(hash)?;
+        found.iter().for_each(|record| visit(record));
+        Ok(found.is_some())
+    }
+
     /// [`TrieStore::get_many`] for hashes that the caller knows to be there, as of [`NodeEngine::get_known`].
     ///
     /// # Errors

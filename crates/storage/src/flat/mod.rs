@@ -151,6 +151,13 @@ impl NodeEngine for FlatTrieStore {
         Ok(())
     }
 
+    fn visit_known(&self, hash: &B256, visit: &mut dyn FnMut(&[u8])) -> Result<bool, StoreError> {
+        let found = self.db.get_known(&hash.0).map_err(|error| Self::store_error("get", error))?;
+        self.counters.read(found);
+        found.into_iter().for_each(visit);
+        Ok(found.is_some())
+    }
+
     fn get_known(&self, hash: &B256) -> Result<Option<Bytes>, StoreError> {
         let found = self.db.get_known(&hash.0).map_err(|error| Self::store_error("get", error))?;
         self.counters.read(found);

@@ -256,6 +256,14 @@ impl NodeEngine for RocksTrieStore {
         Ok(())
     }
 
+    fn visit_known(&self, hash: &B256, visit: &mut dyn FnMut(&[u8])) -> Result<bool, StoreError> {
+        let found = self.db.get_pinned(hash.as_slice()).map_err(|error| self.fault("get", &error))?;
+        let found = found.as_deref();
+        self.counters.read(found);
+        found.into_iter().for_each(visit);
+        Ok(found.is_some())
+    }
+
     fn seal(&self) -> Result<(), StoreError> {
         self.counters.flushed();
         // The write buffer becomes a table, so that the next opening has no log to read.

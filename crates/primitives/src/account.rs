@@ -45,7 +45,7 @@ impl AccountState {
     pub fn decode(encoded: &[u8]) -> Result<Self, DecodeError> {
         let items = rlp::decode_leading_list(encoded)?.collect_all()?;
         let [nonce, balance, rest @ ..] = items.as_slice() else {
-            return Err(DecodeError::ElementCount { what: "account", got: items.len() });
+            return Err(DecodeError::ElementCount { what: "account", expected: "2 or more".into(), got: items.len() });
         };
         if balance.data().is_empty() {
             return Err(DecodeError::Empty { field: "balance" });
@@ -54,8 +54,8 @@ impl AccountState {
         let magnitude = if negative { coin::negative(balance.data()) } else { coin::unsigned(balance.data()) };
         let flags = rest.first().map_or(&[][..], |flags| flags.data());
         Ok(Self {
-            nonce: coin::unsigned(nonce.data()).ok_or(DecodeError::OutOfRange { field: "nonce" })?,
-            balance: magnitude.ok_or(DecodeError::OutOfRange { field: "balance" })?,
+            nonce: coin::unsigned(nonce.data()).ok_or(DecodeError::OutOfRange { field: "nonce", bits: 256 })?,
+            balance: magnitude.ok_or(DecodeError::OutOfRange { field: "balance", bits: 256 })?,
             negative,
             flags: flags.iter().fold(0, |value, byte| value << 8 | u32::from(*byte)),
         })

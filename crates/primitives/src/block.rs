@@ -37,7 +37,7 @@ impl Block {
     pub fn decode_bytes(encoded: &Bytes, rules: &(impl HeaderRules + ?Sized)) -> Result<Self, DecodeError> {
         let [header, transactions, uncles] = rlp::decode_list(encoded)?
             .exactly::<3>()?
-            .map_err(|got| DecodeError::ElementCount { what: "block", got })?;
+            .map_err(|got| DecodeError::ElementCount { what: "block", expected: "3".into(), got })?;
         Ok(Self {
             header: decode_header(header, rules)?,
             transactions: decode_transactions(encoded, transactions)?,

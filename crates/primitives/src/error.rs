@@ -1,5 +1,7 @@
 //! Why bytes from outside are not what they should be.
 
+use std::borrow::Cow;
+
 use crate::rlp::RlpError;
 
 /// A refused header, transaction, receipt, block or account encoding.
@@ -12,26 +14,32 @@ pub enum DecodeError {
     #[error(transparent)]
     Rlp(#[from] RlpError),
     /// A list has the wrong number of elements.
-    #[error("{what} has {got} elements")]
+    #[error("{what} has {got} elements instead of {expected}")]
     ElementCount {
         /// The kind of list.
         what: &'static str,
+        /// The numbers of elements that it may have.
+        expected: Cow<'static, str>,
         /// How many elements it has.
         got: usize,
     },
     /// A byte string has the wrong length.
-    #[error("{field} has {got} bytes")]
+    #[error("{field} has {got} bytes instead of {expected}")]
     Length {
         /// The field.
         field: &'static str,
+        /// The lengths that it may have.
+        expected: &'static str,
         /// Its length in bytes.
         got: usize,
     },
     /// A number does not fit the width that rskj gives it.
-    #[error("{field} is out of range")]
+    #[error("{field} is out of range: expected a number of at most {bits} bits")]
     OutOfRange {
         /// The field.
         field: &'static str,
+        /// The bits that it may have.
+        bits: u32,
     },
     /// A field that must not be empty is empty.
     #[error("{field} is empty")]
@@ -46,7 +54,7 @@ pub enum DecodeError {
         field: &'static str,
     },
     /// A version byte that no known form has.
-    #[error("unknown version {got} of {what}")]
+    #[error("unknown version {got} of {what}: expected 1 or 2")]
     UnknownVersion {
         /// The versioned thing.
         what: &'static str,

@@ -39,16 +39,16 @@ impl Log {
     pub fn decode(encoded: &[u8]) -> Result<Self, DecodeError> {
         let items = rlp::decode_leading_list(encoded)?.collect_all()?;
         let [address, topics, data, ..] = items.as_slice() else {
-            return Err(DecodeError::ElementCount { what: "log", got: items.len() });
+            return Err(DecodeError::ElementCount { what: "log", expected: "3 or more".into(), got: items.len() });
         };
-        let length = |field, item: &Item<'_>| DecodeError::Length { field, got: item.data().len() };
+        let length = |field, expected, item: &Item<'_>| DecodeError::Length { field, expected, got: item.data().len() };
         let topic = |item: Item<'_>| match item.data().len() {
             // A short topic is padded in front (DataWord.valueOf).
             1..=32 => Ok(B256::left_padding_from(item.data())),
-            _ => Err(length("topic", &item)),
+            _ => Err(length("topic", "1 to 32", &item)),
         };
         Ok(Self {
-            address: Address::try_from(address.data()).map_err(|_| length("log address", address))?,
+            address: Address::try_from(address.data()).map_err(|_| length("log address", "20", address))?,
             topics: topics.list()?.map(|item| topic(item?)).collect::<Result<_, DecodeError>>()?,
             data: Bytes::copy_from_slice(data.data()),
         })
@@ -127,11 +127,14 @@ impl Receipt {
     pub fn decode(encoded: &[u8]) -> Result<Self, DecodeError> {
         let items = rlp::decode_leading_list(encoded)?.collect_all()?;
         let [post_state, cumulative_gas, bloom, logs, gas_used, rest @ ..] = items.as_slice() else {
-            return Err(DecodeError::ElementCount { what: "receipt", got: items.len() });
+            return Err(DecodeError::ElementCount { what: "receipt", expected: "5 or more".into(), got: items.len() });
         };
         let bytes = |item: &Item<'_>| Bytes::copy_from_slice(item.data());
-        let bloom = <[u8; 256]>::try_from(bloom.data())
-            .map_err(|_| DecodeError::Length { field: "receipt bloom", got: bloom.data().len() })?;
+        let bloom = <[u8; 256]>::try_from(bloom.data()).map_err(|_| DecodeError::Length {
+            field: "receipt bloom",
+            expected: "256",
+            got: bloom.data().len(),
+        })?;
         let mut receipt = Self {
             post_state: bytes(post_state),
             cumulative_gas: bytes(cumulative_gas),

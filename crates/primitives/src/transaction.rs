@@ -146,9 +146,11 @@ impl Transaction {
 
     /// Reads a transaction from `raw`, which is a part of `owner`.
     pub(crate) fn decode_within(owner: &Bytes, raw: &[u8]) -> Result<Self, DecodeError> {
-        let items = rlp::decode_list(raw)?
-            .exactly::<ELEMENTS>()?
-            .map_err(|got| DecodeError::ElementCount { what: "transaction", got })?;
+        let items = rlp::decode_list(raw)?.exactly::<ELEMENTS>()?.map_err(|got| DecodeError::ElementCount {
+            what: "transaction",
+            expected: "9".into(),
+            got,
+        })?;
         let [nonce, gas_price, gas_limit, to, value, data, v, r, s] = items.map(|item| item.data());
         let share = |bytes: &[u8]| owner.slice_ref(bytes);
         let mut wide = WideFields::default();
@@ -180,7 +182,7 @@ impl Transaction {
                 let (r, s) = (number(r, &mut wide.r), number(s, &mut wide.s));
                 fields.signature = Some(Signature { r, s, v: real_v(v) });
             }
-            _ => return Err(DecodeError::Length { field: "signature V", got: v.len() }),
+            _ => return Err(DecodeError::Length { field: "signature V", expected: "0 or 1", got: v.len() }),
         }
         let wide = (wide != WideFields::default()).then(|| Box::new(wide));
         let normal = Form { fields: &fields, wide: wide.as_deref(), for_signing: false };

@@ -73,7 +73,7 @@ fn decode(raw: Bytes, compressed: bool, rules: &(impl HeaderRules + ?Sized)) -> 
         fields.mining.btc_header = raw.slice_ref(elements.next()?);
         let length = fields.mining.btc_header.len();
         if number != 0 && layout.rskip98 && length != BTC_HEADER_LENGTH {
-            return Err(DecodeError::Length { field: "Bitcoin header", got: length });
+            return Err(DecodeError::Length { field: "Bitcoin header", expected: "80", got: length });
         }
         fields.mining.merkle_proof = raw.slice_ref(elements.next()?);
         fields.mining.coinbase = raw.slice_ref(elements.next()?);
@@ -173,7 +173,11 @@ fn hash(raw: &Bytes, data: &[u8], empty: Option<B256>, unusual: &mut Option<Byte
 pub(crate) fn address(data: &[u8]) -> Result<Option<Address>, DecodeError> {
     match data {
         [] => Ok(None),
-        _ => Address::try_from(data).map(Some).map_err(|_| DecodeError::Length { field: "address", got: data.len() }),
+        _ => Address::try_from(data).map(Some).map_err(|_| DecodeError::Length {
+            field: "address",
+            expected: "0 or 20",
+            got: data.len(),
+        }),
     }
 }
 
@@ -231,12 +235,12 @@ impl<'a> Elements<'a> {
         if (COMMON_ELEMENTS..=MAX_ELEMENTS).contains(&elements.count) {
             Ok(elements)
         } else {
-            Err(elements.wrong_count())
+            Err(elements.wrong_count(format!("{COMMON_ELEMENTS} to {MAX_ELEMENTS}")))
         }
     }
 
-    const fn wrong_count(&self) -> DecodeError {
-        DecodeError::ElementCount { what: "block header", got: self.count }
+    fn wrong_count(&self, expected: String) -> DecodeError {
+        DecodeError::ElementCount { what: "block header", expected: expected.into(), got: self.count }
     }
 
     fn check_count(&self, layout: HeaderLayout, compressed: bool) -> Result<(), DecodeError> {
@@ -248,7 +252,12 @@ impl<'a> Elements<'a> {
             + usize::from(in_full_form && layout.has_base_event());
         let tolerant = in_full_form && layout.has_base_event() && layout.short_event_window;
         let fits = |count| count == expected || count == expected + MINING_ELEMENTS;
-        if fits(self.count) || (tolerant && fits(self.count + 1)) { Ok(()) } else { Err(self.wrong_count()) }
+        if fits(self.count) || (tolerant && fits(self.count + 1)) {
+            return Ok(());
+        }
+        let mined = expected + MINING_ELEMENTS;
+        let fewer = if tolerant { ", or one less without a base event" } else { "" };
+        Err(self.wrong_count(format!("{expected} or, with merged mining, {mined}{fewer}")))
     }
 
     const fn data(&self, index: usize) -> &'a [u8] {
@@ -261,7 +270,7 @@ impl<'a> Elements<'a> {
 
     fn next(&mut self) -> Result<&'a [u8], DecodeError> {
         if self.remaining() == 0 {
-            return Err(self.wrong_count());
+            return Err(self.wrong_count(format!("more than {}", self.place)));
         }
         self.place += 1;
         Ok(self.items[self.place - 1])
@@ -273,7 +282,7 @@ impl<'a> Elements<'a> {
 
     fn int(&self, index: usize, field: &'static str) -> Result<u32, DecodeError> {
         let value = self.long(index, field)?;
-        i32::try_from(value).map(i32::unsigned_abs).map_err(|_| DecodeError::OutOfRange { field })
+        i32::try_from(value).map(i32::unsigned_abs).map_err(|_| DecodeError::OutOfRange { field, bits: 31 })
     }
 }
 

@@ -144,9 +144,11 @@ impl HeaderExtension {
     /// # Errors
     /// When the list has not two elements, the version is neither 1 nor 2, or the inner encoding is broken.
     pub fn decode_with_version(encoded: &[u8]) -> Result<Self, DecodeError> {
-        let [version, inner] = rlp::decode_list(encoded)?
-            .exactly::<2>()?
-            .map_err(|got| DecodeError::ElementCount { what: "header extension", got })?;
+        let [version, inner] = rlp::decode_list(encoded)?.exactly::<2>()?.map_err(|got| DecodeError::ElementCount {
+            what: "header extension",
+            expected: "2".into(),
+            got,
+        })?;
         Self::decode(version.data().first().copied().unwrap_or(0), inner.data())
     }
 
@@ -159,17 +161,20 @@ impl HeaderExtension {
     pub fn decode(version: u8, encoded: &[u8]) -> Result<Self, DecodeError> {
         let elements = |encoded| -> Result<_, DecodeError> { Ok(rlp::decode_list(encoded)?.collect_all()?) };
         let bytes = |item: &rlp::Item<'_>| Bytes::copy_from_slice(item.data());
-        let short = |got| DecodeError::ElementCount { what: "header extension content", got };
+        let short = |expected: &'static str, got| {
+            let what = "header extension content";
+            DecodeError::ElementCount { what, expected: expected.into(), got }
+        };
         match version {
             1 => {
                 let items = elements(encoded)?;
-                let bloom = bytes(items.first().ok_or_else(|| short(0))?);
+                let bloom = bytes(items.first().ok_or_else(|| short("1 or more", 0))?);
                 let edges = (items.len() == 2).then(|| rlp::shorts_from_bytes(items[1].data()));
                 Ok(Self::V1 { bloom, edges })
             }
             2 => {
                 let items = elements(encoded)?;
-                let [bloom, base_event, ..] = items.as_slice() else { return Err(short(items.len())) };
+                let [bloom, base_event, ..] = items.as_slice() else { return Err(short("2 or more", items.len())) };
                 let edges = (items.len() == 3).then(|| rlp::shorts_from_bytes(items[2].data()));
                 Ok(Self::V2 { bloom: bytes(bloom), base_event: Some(bytes(base_event)), edges })
             }

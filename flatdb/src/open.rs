@@ -61,7 +61,7 @@ pub(crate) fn open<D: Digest>(place: IndexPlace<'_>, create_with: Option<u64>) -
     let files = Files { place, writable: true };
     let (checkpoint, heap, index, recovery) = files.recover::<D>(&found)?;
     heap.cut()?;
-    remove_other_indexes(place, index.generation)?;
+    remove_indexes(place, |generation| generation != index.generation)?;
     Ok(Opened { checkpoint, checkpoints, heap, index, recovery, lock: Some(lock) })
 }
 
@@ -331,13 +331,13 @@ fn generation_of(name: &std::ffi::OsStr) -> Option<u64> {
     name.to_str()?.strip_prefix("index.")?.parse().ok().filter(|generation| *generation < checkpoint::COUNTED)
 }
 
-/// Removes the index files that are not the one in use.
-pub(crate) fn remove_other_indexes(place: IndexPlace<'_>, generation: u64) -> Result<()> {
+/// Removes the index files of generations that are not needed.
+pub(crate) fn remove_indexes(place: IndexPlace<'_>, is_needless: impl Fn(u64) -> bool) -> Result<()> {
     let IndexPlace { disk, directory, .. } = place;
     let entries = std::fs::read_dir(directory).map_err(Error::io("list", directory))?;
     for entry in entries {
         let entry = entry.map_err(Error::io("list", directory))?;
-        if generation_of(&entry.file_name()).is_some_and(|number| number != generation) {
+        if generation_of(&entry.file_name()).is_some_and(&is_needless) {
             disk.remove(&entry.path()).map_err(Error::io("remove", entry.path()))?;
         }
     }

@@ -2,7 +2,9 @@
 //!
 //! A look-up finds the one in use by one plain load: no lock, no count of readers, nothing that stops the processor from
 //! starting the next look-up's wait for memory. So an index that was replaced stays until the store is closed, because a
-//! reader may be in it. A table grows at least twofold, so all that it replaced together are no larger than it is.
+//! reader may be in it. A table grows at least twofold, so all that growth replaced together are no larger than the one in
+//! use. One that a compaction replaced is larger than what came after it, and each further round of growth and compaction
+//! leaves two more: for stores that rest, that is once.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

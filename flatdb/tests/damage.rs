@@ -36,7 +36,8 @@ const SEALS: [[bool; 2]; 4] = [[true, true], [true, false], [false, true], [fals
 fn template(seals: [bool; 2]) -> Template {
     let (directory, older) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (first, second) = (keyed::<Sha>(0..300), keyed::<Sha>(300..600));
-    let db: FlatDb<Sha> = small().expected_records(700).open(directory.path()).unwrap();
+    // 1,536 slots: no power of two.
+    let db: FlatDb<Sha> = small().expected_records(1_000).open(directory.path()).unwrap();
     put(&db, &first).unwrap();
     if seals[0] {
         db.seal().unwrap()

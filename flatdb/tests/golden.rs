@@ -17,8 +17,8 @@ fn golden(name: &str) -> PathBuf {
 }
 
 /// Two checkpoints; the index file has slots of both, of which only the first's count.
-fn write<D: Digest>(path: &Path) {
-    let db: FlatDb<D> = Options::default().expected_records(1).resident_index(0).open(path).unwrap();
+fn write<D: Digest>(path: &Path, expected: u64) {
+    let db: FlatDb<D> = Options::default().expected_records(expected).resident_index(0).open(path).unwrap();
     put(&db, &keyed::<D>(0..60)).unwrap();
     db.seal().unwrap();
     put(&db, &keyed::<D>(60..90)).unwrap();
@@ -34,10 +34,10 @@ fn copy_of(name: &str) -> tempfile::TempDir {
     directory
 }
 
-fn check<D: Digest>(name: &str) {
+fn check<D: Digest>(name: &str, expected: u64) {
     if std::env::var_os("FLATDB_WRITE_GOLDEN").is_some() {
         fs::remove_dir_all(golden(name)).ok();
-        write::<D>(&golden(name));
+        write::<D>(&golden(name), expected);
         fs::remove_file(golden(name).join("LOCK")).unwrap();
     }
     let directory = copy_of(name);
@@ -55,7 +55,7 @@ fn check<D: Digest>(name: &str) {
 
     // The same steps today give the same bytes, apart from the number that each store draws.
     let today = tempfile::tempdir().unwrap();
-    write::<D>(today.path());
+    write::<D>(today.path(), expected);
     let bytes = |path: &Path, name: &str, store: &[usize]| {
         let mut bytes = fs::read(path.join(name)).unwrap();
         for at in store {
@@ -152,12 +152,17 @@ fn by_the_tables<D: Digest>(path: &Path) {
 
 #[test]
 fn a_directory_of_version_2_opens() {
-    check::<Sha>("sha-256");
+    check::<Sha>("sha-256", 1);
 }
 
 #[test]
 fn a_directory_with_ambiguous_slots_opens() {
-    check::<Clustered>("clustered");
+    check::<Clustered>("clustered", 1);
+}
+
+#[test]
+fn a_directory_whose_slots_are_no_power_of_two_opens() {
+    check::<Sha>("1536-slots", 1_000);
 }
 
 #[test]

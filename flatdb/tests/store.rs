@@ -4,9 +4,10 @@
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Clustered, RESIDENT, Sha, keyed, put, record, small};
+use common::{Clustered, PausingDisk, RESIDENT, Sha, keyed, put, record, small};
 use proptest::prelude::*;
 use rhizome_flatdb::{Digest, Error, FlatDb, Key, Options, VerifyPolicy};
 
@@ -315,6 +316,47 @@ fn a_compacted_store_is_small_and_goes_on() {
     drop(db);
     assert_eq!(std::fs::metadata(heap).unwrap().len(), bytes);
     check(&open(), &records);
+}
+
+#[test]
+fn known_records_leave_a_compacted_table_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let db: FlatDb<Sha> = Options::default().open(directory.path()).unwrap();
+    let records = keyed::<Sha>(0..5_000);
+    put(&db, &records).unwrap();
+    db.compact().unwrap();
+    let before = db.stats();
+    put(&db, &records).unwrap();
+    put(&db, &[]).unwrap();
+    let after = db.stats();
+    assert_eq!((after.generation, after.index_slots), (before.generation, before.index_slots));
+    put(&db, &keyed::<Sha>(5_000..5_001)).unwrap();
+    assert!(db.stats().index_slots > before.index_slots, "a new record makes it grow");
+}
+
+#[test]
+fn an_index_that_grew_during_a_flush_keeps_its_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let (batches, names) = ([keyed::<Sha>(0..1_000), keyed::<Sha>(1_000..4_000)], ["index.1", "index.2"]);
+    {
+        let (disk, reached, go_on) = PausingDisk::new(names[0]);
+        let db: FlatDb<Sha> = small().disk(Arc::new(disk)).open(directory.path()).unwrap();
+        put(&db, &batches[0]).unwrap();
+        std::thread::scope(|scope| {
+            let flush = scope.spawn(|| db.flush());
+            reached.recv().unwrap();
+            put(&db, &batches[1]).unwrap();
+            assert_eq!(db.stats().generation, 2);
+            go_on.send(()).unwrap();
+            flush.join().unwrap().unwrap();
+        });
+        assert!(names.map(|name| directory.path().join(name).exists()) == [true, true], "a file in use was removed");
+        db.flush().unwrap();
+        assert!(names.map(|name| directory.path().join(name).exists()) == [false, true]);
+    }
+    let db: FlatDb<Sha> = small().open(directory.path()).unwrap();
+    assert!(!db.recovery().index_rebuilt);
+    batches.iter().for_each(|batch| check(&db, batch));
 }
 
 #[derive(Clone, Debug)]

@@ -4,8 +4,9 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
 
 use rhizome_flatdb::{Digest, Disk, DiskFile, FlatDb, Key, Options, OsDisk};
 use sha2::{Digest as _, Sha256};
@@ -148,6 +149,78 @@ impl DiskFile for FailingFile {
 
     fn sync(&self) -> io::Result<()> {
         spend(&self.left, self.error)?;
+        self.inner.sync()
+    }
+
+    fn file(&self) -> &File {
+        self.inner.file()
+    }
+}
+
+/// A disk that waits before it syncs one file for the first time.
+#[derive(Debug)]
+pub struct PausingDisk {
+    name: &'static str,
+    pause: Arc<Mutex<Option<Pause>>>,
+}
+
+#[derive(Debug)]
+struct Pause {
+    reached: Sender<()>,
+    go_on: Receiver<()>,
+}
+
+impl PausingDisk {
+    /// With the name of the file, what tells that its sync has begun, and what lets it go on.
+    pub fn new(name: &'static str) -> (Self, Receiver<()>, Sender<()>) {
+        let ((reached, is_reached), (go, go_on)) = (mpsc::channel(), mpsc::channel());
+        (Self { name, pause: Arc::new(Mutex::new(Some(Pause { reached, go_on }))) }, is_reached, go)
+    }
+}
+
+impl Disk for PausingDisk {
+    fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn DiskFile>> {
+        let inner = OsDisk.open(path, create)?;
+        if path.file_name().is_none_or(|name| name != self.name) {
+            return Ok(inner);
+        }
+        Ok(Box::new(PausingFile { inner, pause: Arc::clone(&self.pause) }))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        OsDisk.remove(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        OsDisk.sync_directory(path)
+    }
+}
+
+#[derive(Debug)]
+struct PausingFile {
+    inner: Box<dyn DiskFile>,
+    pause: Arc<Mutex<Option<Pause>>>,
+}
+
+impl DiskFile for PausingFile {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.inner.write_at(bytes, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner.set_len(len)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.inner.allocate(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let pause = self.pause.lock().unwrap().take();
+        if let Some(Pause { reached, go_on }) = pause {
+            reached.send(()).unwrap();
+            go_on.recv().unwrap();
+        }
         self.inner.sync()
     }
 

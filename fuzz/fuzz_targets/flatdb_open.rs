@@ -11,6 +11,9 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use rhizome_flatdb::{Digest, FlatDb, Key, Options, VerifyPolicy};
 
+/// Of the format. A target that forges another one gets no further than the check of it.
+const VERSION: u32 = 2;
+
 #[derive(Debug)]
 struct Fnv;
 
@@ -65,59 +68,57 @@ fn shaped(path: &Path, mode: u8, input: &[u8]) {
     let fields = take(96);
     let body = &input[input.len().min(96)..];
     let (records, slots) = body.split_at(body.len() / 2);
-    let header = |magic: &[u8; 8], generation: u64, bits: u64| {
+    // A power of two or not.
+    let slots_len = 1024 + 512 * usize::from(mode >> 5 & 3);
+    let header = |magic: &[u8; 8], generation: u64, slots: u64| {
         let mut header = vec![0; 4096];
         header[..8].copy_from_slice(magic);
-        header[8..12].copy_from_slice(&1_u32.to_le_bytes());
+        header[8..12].copy_from_slice(&VERSION.to_le_bytes());
         header[16..24].copy_from_slice(&Fnv::ID);
         header[24..32].copy_from_slice(&7_u64.to_le_bytes());
         header[32..40].copy_from_slice(&generation.to_le_bytes());
-        header[40..48].copy_from_slice(&bits.to_le_bytes());
+        header[40..48].copy_from_slice(&slots.to_le_bytes());
         header
     };
     let mut heap = header(b"FLATDBh\n", 0, 0);
     heap.extend_from_slice(records);
-    let mut index = header(b"FLATDBi\n", 0, 10);
+    let mut index = header(b"FLATDBi\n", 0, slots_len as u64);
+    index.resize(4096 + 8 * slots_len, 0);
     for slot in slots.chunks(10) {
         // Ten bytes are a position and a slot.
         let [p0, p1, rest @ ..] = slot else { continue };
         let mut bytes = [0; 8];
         bytes[..rest.len()].copy_from_slice(rest);
-        let at = 4096 + usize::from(u16::from_le_bytes([*p0, *p1]) % 1024) * 8;
-        if index.len() < 4096 + 8192 {
-            index.resize(4096 + 8192, 0);
-        }
+        let at = 4096 + usize::from(u16::from_le_bytes([*p0, *p1])) % slots_len * 8;
         index[at..at + 8].copy_from_slice(&bytes);
     }
-    if index.len() == 4096 {
-        index.resize(4096 + 8192, 0);
-    }
-    let mut page = vec![0; 108];
+    let mut page = vec![0; 116];
     page[..8].copy_from_slice(b"FLATDBc\n");
-    page[8..12].copy_from_slice(&1_u32.to_le_bytes());
-    page[12..16].copy_from_slice(&10_u32.to_le_bytes());
+    page[8..12].copy_from_slice(&VERSION.to_le_bytes());
     page[16..24].copy_from_slice(&Fnv::ID);
     page[24..32].copy_from_slice(&7_u64.to_le_bytes());
-    page[32..104].copy_from_slice(&fields[..72]);
+    page[32..112].copy_from_slice(&fields[..80]);
+    let (all, all_keys, whole) = tally(&heap, heap.len());
     if mode & 1 != 0 {
-        page[40..48].copy_from_slice(&(heap.len() as u64).to_le_bytes());
+        // Where the last whole record ends: a store whose heap is cut in one does not open.
+        page[40..48].copy_from_slice(&(whole as u64).to_le_bytes());
     }
     if mode & 2 != 0 {
         page[64..72].fill(0);
+        page[104..112].copy_from_slice(&(slots_len as u64).to_le_bytes());
     }
     if mode & 4 != 0 {
         // Counts and sums of what the files hold, as far as it can be read.
-        let end = if mode & 8 != 0 { heap.len() as u64 } else { 4096 };
-        let (all, all_keys) = tally(&heap, heap.len());
-        let (old, old_keys) = tally(&heap, end as usize);
+        let end = if mode & 8 != 0 { whole as u64 } else { 4096 };
+        let (old, old_keys, _) = tally(&heap, end as usize);
         let (count, sum) = slot_sums(&index, end);
         let count = if mode & 16 != 0 { count } else { old };
         for (at, value) in [(48, all), (56, all_keys), (72, end), (80, count), (88, old_keys), (96, sum)] {
             page[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
     }
-    let checksum = crc32fast::hash(&page[..104]);
-    page[104..108].copy_from_slice(&checksum.to_le_bytes());
+    let checksum = crc32fast::hash(&page[..112]);
+    page[112..116].copy_from_slice(&checksum.to_le_bytes());
     fs::write(path.join("heap"), heap).expect("the file is written");
     fs::write(path.join("index.0"), index).expect("the file is written");
     fs::write(path.join("checkpoint"), page).expect("the file is written");
@@ -130,7 +131,8 @@ fn mix(position: u64, value: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-fn tally(heap: &[u8], end: usize) -> (u64, u64) {
+/// Number of distinct whole records below `end`, the sum over their keys, and where the last one ends.
+fn tally(heap: &[u8], end: usize) -> (u64, u64, usize) {
     let (mut at, mut records, mut keys) = (4096, std::collections::BTreeSet::new(), 0_u64);
     while at < end.min(heap.len()) {
         let (start, len) = match heap[at] {
@@ -148,7 +150,7 @@ fn tally(heap: &[u8], end: usize) -> (u64, u64) {
         }
         at = start + len;
     }
-    (records.len() as u64, keys)
+    (records.len() as u64, keys, at)
 }
 
 fn slot_sums(index: &[u8], end: u64) -> (u64, u64) {

@@ -14,6 +14,7 @@ mod stream;
 use clap::Parser;
 use eyre::{Result, ensure};
 use rhizome_examples::{Churn, Table, median};
+use rhizome_storage::RocksMemory;
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -34,12 +35,28 @@ struct Options {
     /// Rounds, at least five
     #[arg(long, value_name = "N", default_value_t = 5)]
     rounds: usize,
+    /// RocksDB's block cache. By default it holds all records with their filters and indexes, and is never smaller than the
+    /// node's: FlatDB and parity-db have everything in maps, and a cache that loses its filters would be compared instead
+    #[arg(long, value_name = "MIB")]
+    rocksdb_cache: Option<usize>,
     /// The state and the blocks of the block stream
     #[command(flatten)]
     churn: Churn,
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
+}
+
+/// Bytes of RocksDB's cache for each record, what belongs to it included.
+const CACHED: u64 = 160;
+
+impl Options {
+    /// Bytes of RocksDB's block cache.
+    fn rocksdb_cache(&self) -> usize {
+        let all = usize::try_from(self.records.saturating_mul(CACHED)).unwrap_or(usize::MAX);
+        let asked = self.rocksdb_cache.map(|mebibytes| mebibytes.saturating_mul(1 << 20));
+        asked.unwrap_or_else(|| all.max(RocksMemory::default().trie_cache))
+    }
 }
 
 /// One quantity of every store, a value a round.
@@ -90,7 +107,7 @@ struct Report {
 fn main() -> Result<()> {
     let options = Options::parse();
     ensure!(options.rounds >= 5, "at least five rounds");
-    let kinds = Kind::ALL;
+    let kinds = Kind::all(options.rocksdb_cache());
     let directories: Vec<TempDir> = kinds.iter().map(|_| TempDir::new()).collect::<Result<_, _>>()?;
     let key_stream = keys::measure(&options, &kinds, &directories)?;
     let shown = kinds

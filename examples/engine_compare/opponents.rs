@@ -5,30 +5,41 @@ use std::sync::Arc;
 
 use eyre::{Result, eyre};
 use parity_db::{ColumnOptions, CompressionType, Db, Options};
-use rhizome_examples::{EngineKind, open_engine};
 use rhizome_primitives::{B256, Bytes};
-use rhizome_storage::NodeEngine;
+use rhizome_storage::{FlatTrieStore, NodeEngine, RocksMemory, RocksTrieStore, VerifyPolicy};
 
 /// A store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    Node(EngineKind),
+    Flat,
+    /// With so many bytes of block cache.
+    Rocks {
+        cache: usize,
+    },
     Parity,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 3] = [Self::Node(EngineKind::Flatdb), Self::Node(EngineKind::Rocksdb), Self::Parity];
+    /// All of them, FlatDB first.
+    pub(crate) const fn all(cache: usize) -> [Self; 3] {
+        [Self::Flat, Self::Rocks { cache }, Self::Parity]
+    }
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::Node(kind) => kind.name(),
+            Self::Flat => "flatdb",
+            Self::Rocks { .. } => "rocksdb",
             Self::Parity => "parity-db",
         }
     }
 
     pub(crate) fn open(self, path: &Path) -> Result<Store> {
         Ok(match self {
-            Self::Node(kind) => Store::Node(open_engine(kind, path)?),
+            Self::Flat => Store::Node(Arc::new(FlatTrieStore::open(path, VerifyPolicy::default())?)),
+            Self::Rocks { cache } => {
+                let memory = RocksMemory { trie_cache: cache, ..RocksMemory::default() };
+                Store::Node(Arc::new(RocksTrieStore::open(path, &memory)?))
+            }
             Self::Parity => Store::Parity(Box::new(Db::open_or_create(&parity_options(path))?)),
         })
     }
@@ -36,13 +47,17 @@ impl Kind {
     /// What differs from the store's defaults, read back from the store where it tells.
     pub(crate) fn options(self, path: &Path) -> Result<Vec<String>> {
         Ok(match self {
-            Self::Node(EngineKind::Flatdb) => {
+            Self::Flat => {
                 vec![
                     "verify = first (reads of nodes known to be there), index grows at load 0.7, compacted to 0.8"
                         .into(),
                 ]
             }
-            Self::Node(EngineKind::Rocksdb) => rocksdb_options(path)?,
+            Self::Rocks { cache } => {
+                let mut options = rocksdb_options(path)?;
+                options.push(format!("block cache = {} MiB", cache >> 20));
+                options
+            }
             Self::Parity => {
                 let options = parity_options(path);
                 vec![

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -41,6 +41,8 @@ pub struct FlatDb<D> {
     pub(crate) read_only: Option<Checkpoint>,
     pub(crate) verified: RecordSet,
     pub(crate) fetcher: Option<Box<dyn Fetch>>,
+    /// Whether the last look found records that were not in memory. A hint.
+    pub(crate) was_cold: AtomicBool,
     pub(crate) written: AtomicU64,
     pub(crate) duplicates: AtomicU64,
     recovery: Recovery,
@@ -80,6 +82,7 @@ impl<D: Digest> FlatDb<D> {
             read_only: lock.is_none().then_some(checkpoint),
             verified: RecordSet::default(),
             fetcher: options.cold_reads.fetcher(),
+            was_cold: AtomicBool::new(true),
             written: AtomicU64::new(0),
             duplicates: AtomicU64::new(0),
             recovery,

@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use std::os::unix::fs::FileExt;
 
 use crate::heap::Heap;
+use crate::mmap::PAGE;
 
 /// Bytes fetched at each place: most records and their length. The rest of a longer one is read when it is touched.
 const LEN: u64 = 128;
@@ -45,8 +46,12 @@ struct Advise;
 
 impl Fetch for Advise {
     fn fetch(&self, heap: &Heap, offsets: &[u64]) {
-        for offset in offsets {
-            heap.map().advise_needed(*offset, LEN);
+        // One call a page: several records lie in many of them. In order, so that the kernel can join neighbours.
+        let mut pages: Vec<u64> = offsets.iter().flat_map(|offset| [offset / PAGE, (offset + LEN) / PAGE]).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        for run in pages.chunk_by(|a, b| a + 1 == *b) {
+            heap.map().advise_needed(run[0] * PAGE, run.len() as u64 * PAGE);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Reads: of one record, and of many whose waits overlap.
 
+use std::sync::atomic::Ordering;
+
 use crate::digest::{Digest, Key};
 use crate::error::Result;
 use crate::index::Index;
@@ -11,6 +13,12 @@ use crate::{FlatDb, Records};
 const IN_FLIGHT: usize = 64;
 /// Bytes that the processor loads at once. Most records lie in two such lines, which are loaded side by side.
 const LINE: u64 = 64;
+/// How many of them are looked at to tell whether they are in memory, once some were not.
+const SAMPLES: usize = 8;
+/// Bytes that the kernel reads at one request to read ahead, at least.
+const AHEAD: u64 = 128 << 10;
+/// Pages that are looked at before a heap is read ahead.
+const AHEAD_LOOKS: u64 = 64;
 /// How many places are fetched from disk at once.
 const FETCHED: usize = 1024;
 
@@ -89,6 +97,24 @@ impl<D: Digest> FlatDb<D> {
         }
     }
 
+    /// Asks the kernel for the whole heap in the order of the file, unless most of it is in memory: for a caller who is going to
+    /// read records from all over it. After each piece `go_on` is told its bytes and says whether to go on. A hint: worth it
+    /// where the heap is small against the memory.
+    pub fn read_ahead(&self, mut go_on: impl FnMut(u64) -> bool) {
+        let (map, end) = (self.heap.map(), self.read_end());
+        let looks = (end / AHEAD_LOOKS).max(1) as usize;
+        let missing = (0..end).step_by(looks).filter(|offset| !map.is_resident(*offset)).count() as u64;
+        if self.fetcher.is_none() || missing * 10 < AHEAD_LOOKS {
+            return;
+        }
+        for start in (0..end).step_by(AHEAD as usize) {
+            map.advise_needed(start, AHEAD);
+            if !go_on(AHEAD.min(end - start)) {
+                return;
+            }
+        }
+    }
+
     fn find_many(&self, keys: &[Key], verify: bool) -> Result<Vec<Option<Located<'_>>>> {
         let index = self.index();
         let mut found = vec![None; keys.len()];
@@ -158,10 +184,20 @@ impl<D: Digest> FlatDb<D> {
         Ok(())
     }
 
-    /// Whether records are likely still on disk: one of the group is looked at.
+    /// Whether some of the records are likely still on disk: one of the group is looked at, and several while the groups before
+    /// had such ones. A group of which a few are missing is worth fetching too: each of them is a wait of its own.
     fn is_cold(&self, firsts: &[Option<Slot>]) -> bool {
-        let sample = firsts.iter().skip(firsts.len() / 2).flatten().next();
-        self.fetcher.is_some() && sample.is_some_and(|slot| !self.heap.map().is_resident(slot.offset()))
+        if self.fetcher.is_none() {
+            return false;
+        }
+        let was_cold = self.was_cold.load(Ordering::Relaxed);
+        let step = firsts.len().div_ceil(if was_cold { SAMPLES } else { 1 }).max(1);
+        let mut samples = firsts.iter().skip(step / 2).step_by(step).flatten();
+        let is_cold = samples.any(|slot| !self.heap.map().is_resident(slot.offset()));
+        if is_cold != was_cold {
+            self.was_cold.store(is_cold, Ordering::Relaxed);
+        }
+        is_cold
     }
 
     #[inline]

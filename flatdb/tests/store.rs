@@ -282,6 +282,40 @@ fn side_by_side(resident: u64) {
 }
 
 #[test]
+fn a_heap_is_read_ahead_whole_or_as_far_as_wanted() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || -> FlatDb<Sha> { Options::default().open(directory.path()).unwrap() };
+    let records = keyed::<Sha>(0..20_000);
+    let db = open();
+    put(&db, &records).unwrap();
+    db.seal().unwrap();
+    drop(db);
+    let forget = || {
+        let heap = std::fs::File::open(directory.path().join("heap")).unwrap();
+        rustix::fs::fadvise(&heap, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    };
+    forget();
+    let db = open();
+    let (mut ahead, mut pieces) = (0, 0);
+    db.read_ahead(|bytes| {
+        ahead += bytes;
+        true
+    });
+    // A file system in memory forgets nothing.
+    assert!(ahead == 0 || ahead == db.stats().heap_bytes, "{ahead} of {:?}", db.stats());
+    check(&db, &records);
+    drop(db);
+    forget();
+    let db = open();
+    db.read_ahead(|_| {
+        pieces += 1;
+        false
+    });
+    assert!(pieces <= 1);
+    check(&db, &records);
+}
+
+#[test]
 fn a_compacted_store_is_small_and_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let open = || -> FlatDb<Sha> { Options::default().open(directory.path()).unwrap() };

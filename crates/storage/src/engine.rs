@@ -70,6 +70,10 @@ pub trait NodeEngine: TrieStore {
         true
     }
 
+    /// Announces that records from all over the engine will be read, so that an engine whose files can be read in order does so.
+    /// `go_on` is told the bytes of each piece and says whether to go on.
+    fn read_ahead(&self, _go_on: &mut dyn FnMut(u64) -> bool) {}
+
     /// Announces a look-up, so that the memory that it needs is loaded meanwhile.
     fn announce(&self, _hash: &B256) {}
 

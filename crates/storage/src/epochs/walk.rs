@@ -28,6 +28,8 @@ const LANES: usize = 16;
 const PIECE_BYTES: usize = 4000;
 /// A subtree is cut off after so many nodes, copied or not.
 const PIECE_NODES: usize = 128;
+/// Epochs that together take at most this part of the memory are read ahead.
+const AHEAD_SHARE: u64 = 4;
 
 /// Something to visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +105,7 @@ impl<'a> Walk<'a> {
         roots: &[B256],
         mut copy: impl FnMut(&[(B256, Bytes)]) -> Result<()>,
     ) -> Result<Walked> {
+        self.read_ahead();
         let mut stack: Vec<Item> =
             roots.iter().rev().filter(|root| **root != EMPTY_ROOT).copied().map(Item::Node).collect();
         while !stack.is_empty() {
@@ -128,6 +131,22 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(self.walked)
+    }
+
+    /// Epochs that are small against the memory are read in the order of their files: live records lie on most of their pages, and
+    /// reading page after page costs a fraction of reading them one by one.
+    fn read_ahead(&mut self) {
+        let bytes: u64 = self.epochs.iter().filter_map(|epoch| epoch.engine.next_place()).sum();
+        if bytes > memory() / AHEAD_SHARE {
+            return;
+        }
+        let (control, pace) = (self.control, &mut self.pace);
+        for epoch in self.epochs {
+            epoch.engine.read_ahead(&mut |bytes| {
+                pace.spend(bytes);
+                !control.is_stopped()
+            });
+        }
     }
 
     /// One level down in every piece that is not full. Returns whether there was one.
@@ -221,6 +240,18 @@ impl<'a> Walk<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// Bytes of memory of the machine; none where the system does not tell.
+fn memory() -> u64 {
+    #[cfg(target_os = "linux")]
+    let memory = {
+        let info = rustix::system::sysinfo();
+        u64::from(info.mem_unit).saturating_mul(info.totalram)
+    };
+    #[cfg(not(target_os = "linux"))]
+    let memory = 0;
+    memory
 }
 
 /// One subtree of the walk.

@@ -177,6 +177,10 @@ impl NodeEngine for FlatTrieStore {
         self.db.may_contain(&hash.0)
     }
 
+    fn read_ahead(&self, go_on: &mut dyn FnMut(u64) -> bool) {
+        self.db.read_ahead(go_on);
+    }
+
     fn announce(&self, hash: &B256) {
         self.db.prefetch_slot(&hash.0);
     }

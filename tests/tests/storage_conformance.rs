@@ -151,6 +151,37 @@ fn large_batches_take_the_way_around_the_log_and_are_durable() {
     }
 }
 
+/// The database takes a table file over by a second name and then removes the first. A kill between the two leaves both.
+#[test]
+fn a_table_that_was_taken_over_is_not_written_over() {
+    let directory = TempDir::new().unwrap();
+    let open = || RocksTrieStore::open(directory.path(), &RocksMemory::default()).unwrap();
+    // Above the size from which batches go around the log.
+    let batch = |seed: u32, records: u32| -> Vec<(B256, Bytes)> {
+        let record = |number: u32| Bytes::from([seed.to_be_bytes(), number.to_be_bytes()].concat().repeat(12));
+        (0..records).map(|number| (keccak256(record(number)), record(number))).collect()
+    };
+    let (first, second) = (batch(1, 40_000), batch(2, 25_000));
+    let tables = || -> Vec<std::path::PathBuf> {
+        let files = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|path| path.extension().is_some_and(|ending| ending == "sst")).collect()
+    };
+    let store = open();
+    store.put_batch(&first).unwrap();
+    drop(store);
+    let taken = tables();
+    assert_eq!(taken.len(), 1, "the batch is one table: {taken:?}");
+    std::fs::hard_link(&taken[0], directory.path().join("incoming.table")).unwrap();
+
+    let store = open();
+    store.put_batch(&second).unwrap();
+    drop(store);
+    let store = open();
+    for (hash, record) in first.iter().chain(&second) {
+        assert_eq!(store.get(hash).unwrap().as_ref(), Some(record));
+    }
+}
+
 #[test]
 fn node_engines_serve_readers_beside_a_writer() {
     for engine in node_engines() {

@@ -118,12 +118,26 @@ impl RocksTrieStore {
 
 impl RocksTrieStore {
     /// Writes a batch as a table file and hands it to the database, which then has it durably.
-    fn ingest(&self, nodes: &[&(B256, Bytes)]) -> Result<(), rocksdb::Error> {
+    fn ingest(&self, nodes: &[&(B256, Bytes)]) -> Result<(), StoreError> {
         let _one = self.incoming.lock();
-        // A file that an earlier process left is written over.
         let file = self.path.join(INCOMING);
+        // A file that an earlier process left may be a table of the database under a second name: a kill came between the
+        // manifest that lists it and the removal of this name. So the name goes; written over, it would be a lost table.
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(StoreError::new(
+                    "put_batch",
+                    format!("{ENGINE}: cannot remove {}: {error}", file.display()),
+                ));
+            }
+            _ => {}
+        }
+        self.ingest_as(&file, nodes).map_err(|error| self.fault("put_batch", &error))
+    }
+
+    fn ingest_as(&self, file: &Path, nodes: &[&(B256, Bytes)]) -> Result<(), rocksdb::Error> {
         let mut table = SstFileWriter::create(&self.options);
-        table.open(&file)?;
+        table.open(file)?;
         for run in nodes.chunks(OVERLAP) {
             // The records lie in memory in another order. Reads that nothing waits for, so that their cache misses overlap.
             let seen = run.iter().fold(0, |seen, (_, node)| seen ^ node.first().copied().unwrap_or_default());
@@ -204,8 +218,11 @@ impl TrieStore for RocksTrieStore {
         let bytes: usize = nodes.iter().map(|(_, node)| node.len()).sum();
         // In order: a table file must be, and a write buffer is filled faster.
         let sorted = in_order(nodes);
-        let written = if bytes >= TABLE_BATCH { self.ingest(&sorted) } else { self.write(&sorted, bytes) };
-        written.map_err(|error| self.fault("put_batch", &error))?;
+        if bytes >= TABLE_BATCH {
+            self.ingest(&sorted)?;
+        } else {
+            self.write(&sorted, bytes).map_err(|error| self.fault("put_batch", &error))?;
+        }
         self.counters.written(nodes.len(), bytes);
         Ok(())
     }

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::index::Index;
 
-/// How many indexes an open store can have: each is at least twice as large as the one before, which ends far before, or
-/// came from a [`Tables::has_spare`].
+/// How many indexes an open store can have. Growth alone needs fewer, as each is at least twice as large as the one before;
+/// compactions take from the rest, see [`Tables::has_spare`].
 const MOST: usize = 64;
 /// How many of them growth can need, from the smallest table to the largest.
 const GROWTH: usize = 27;

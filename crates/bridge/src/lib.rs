@@ -93,8 +93,8 @@ impl Bridge {
         Self::new(BridgeConstants::regtest())
     }
 
-    /// The network of a specification. On the development network every call is a [`HostFault`], as the reference lacks
-    /// constants for it.
+    /// The network of a specification. On the development network every call is a [`HostFault`]: the reference's constants for
+    /// it (`BridgeDevNetConstants`) name no federation, so its own Bridge fails there; how exactly is not built.
     pub fn for_spec(spec: &ChainSpec) -> Self {
         match spec.network {
             Network::Mainnet => Self::mainnet(),
@@ -106,7 +106,11 @@ impl Bridge {
     }
 
     pub(crate) fn check_runs(&self) -> Result<(), HostFault> {
-        if self.runs { Ok(()) } else { Err(HostFault("the development network has no constants of the Bridge".into())) }
+        if self.runs {
+            Ok(())
+        } else {
+            Err(HostFault("the development network has no federation for the Bridge".into()))
+        }
     }
 
     /// The network's constants.

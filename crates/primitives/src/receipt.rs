@@ -86,7 +86,8 @@ pub struct Receipt {
     pub post_state: Bytes,
     /// Gas used in the block up to and including this transaction, as received.
     pub cumulative_gas: Bytes,
-    /// The filter over the logs.
+    /// The filter over the logs. One that was received with another length than 256 bytes, which rskj keeps as it is, reads as
+    /// empty here; the receipt's encoding keeps it.
     pub bloom: Bloom,
     /// Logs in order.
     pub logs: Vec<Log>,
@@ -123,22 +124,18 @@ impl Receipt {
     /// Reads a receipt: five elements or more, of which the sixth is the status.
     ///
     /// # Errors
-    /// When the structure is broken, or bloom, a log's address or a topic has a wrong length.
+    /// When the structure is broken, or a log's address or a topic has a wrong length.
     pub fn decode(encoded: &[u8]) -> Result<Self, DecodeError> {
         let items = rlp::decode_leading_list(encoded)?.collect_all()?;
         let [post_state, cumulative_gas, bloom, logs, gas_used, rest @ ..] = items.as_slice() else {
             return Err(DecodeError::ElementCount { what: "receipt", expected: "5 or more".into(), got: items.len() });
         };
         let bytes = |item: &Item<'_>| Bytes::copy_from_slice(item.data());
-        let bloom = <[u8; 256]>::try_from(bloom.data()).map_err(|_| DecodeError::Length {
-            field: "receipt bloom",
-            expected: "256",
-            got: bloom.data().len(),
-        })?;
+        let bloom = <[u8; 256]>::try_from(bloom.data()).map(Bloom::from).unwrap_or_default();
         let mut receipt = Self {
             post_state: bytes(post_state),
             cumulative_gas: bytes(cumulative_gas),
-            bloom: Bloom::from(bloom),
+            bloom,
             logs: logs.list()?.map(|item| Log::decode(item?.data())).collect::<Result<_, _>>()?,
             gas_used: bytes(gas_used),
             status: rest.first().map(bytes).unwrap_or_default(),
@@ -217,6 +214,26 @@ mod tests {
         encoded.push(0x80);
         let receipt = Receipt::decode(&encoded).unwrap();
         assert_eq!(receipt.encode(), encoded);
+    }
+
+    #[test]
+    fn a_bloom_of_any_length_is_read_and_written_again() {
+        for len in [0, 1, 255, 257, 1_000] {
+            let normal = Receipt::new(true, 21_000, 21_000, vec![Log::default()]);
+            let bloom = vec![0xff; len];
+            let mut encoded = Vec::new();
+            rlp::put_list(&mut encoded, |out| {
+                rlp::put_bytes(out, &normal.post_state);
+                rlp::put_bytes(out, &normal.cumulative_gas);
+                rlp::put_bytes(out, &bloom);
+                Logs(&normal.logs).put_as_list(out);
+                rlp::put_bytes(out, &normal.gas_used);
+                rlp::put_bytes(out, &normal.status);
+            });
+            let receipt = Receipt::decode(&encoded).unwrap();
+            assert_eq!((receipt.encode(), receipt.bloom), (encoded, Bloom::ZERO), "{len} bytes");
+            assert_eq!((&receipt.logs, receipt.is_successful()), (&normal.logs, true));
+        }
     }
 
     proptest! {

@@ -105,8 +105,7 @@ fn move_records(
         bytes = 0;
         hand_over(&mut group)
     })?;
-    hand_over(&mut group)?;
-    Ok(target.compact()?)
+    hand_over(&mut group)
 }
 
 /// Hashes records and compares.

@@ -211,7 +211,7 @@ impl EpochStore {
 
 impl EpochStore {
     /// Builds every epoch anew in another engine and then puts these in the place of the old ones, in one step. `copy` fills
-    /// and seals one epoch from the old one.
+    /// one epoch from the old one.
     pub(crate) fn copy_epochs(
         &self,
         to: TrieEngine,
@@ -222,8 +222,10 @@ impl EpochStore {
         // Oldest first, in the order of time.
         for epoch in self.epochs.load().iter().rev() {
             let path = next.path_of(&self.path, epoch.number);
-            let engine = self.options.open(to, &path)?;
+            let engine = self.options.open_sized(to, &path, epoch.engine.records().unwrap_or(0))?;
             copy(&*epoch.engine, &*engine)?;
+            // The one that is written next would have to loosen again what is packed tightly now.
+            if epoch.sealed_at.is_some() { engine.compact()? } else { engine.seal()? }
         }
         next.write(&self.path)?;
         *manifest = next;

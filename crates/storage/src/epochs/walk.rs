@@ -6,6 +6,8 @@
 //! side first. So the copies lie in trie order, in pieces the size of a page: a descent through them touches a new
 //! page every five or six levels.
 //!
+//! Epochs that are small against the memory are read ahead in the order of their files.
+//!
 //! What was visited is remembered by place (a bit for 16 bytes of heap) where the engine has places, else by hash.
 
 use std::sync::Arc;

@@ -1,19 +1,21 @@
 //! The checkpoint: the only thing that makes a batch real.
 //!
-//! Two copies in two pages, written in turn, each with a sequence number and a checksum. Opening takes the valid copy with
-//! the higher number, so a torn write costs at most the batches since the copy before. The file headers of heap and index are
-//! here too: all three say format, digest and which store they belong to.
+//! Two copies in two pages of the heap file, written in turn, each with a sequence number and a checksum. They lie in the file of
+//! the records so that one sync makes both durable: a copy that reached the disk before its records is found out by the sum over
+//! their hashes. Opening takes the newer copy whose records are there, so a torn flush costs at most the batches since the copy
+//! before. The headers of heap and index are here too: they say format, digest and which store they belong to.
 
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::index::Tally;
 use crate::io::DiskFile;
 
-/// Bytes between the two copies.
+/// What the header and each copy have for themselves, so that a torn write of one leaves the others whole.
 pub(crate) const PAGE: u64 = 4096;
 /// The version of all files.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 const MAGIC: [u8; 8] = *b"FLATDBc\n";
 const LEN: usize = 116;
@@ -130,61 +132,36 @@ impl Reader<'_> {
     }
 }
 
-/// The checkpoint file.
-#[derive(Debug)]
-pub(crate) struct CheckpointFile {
-    path: PathBuf,
-    file: Box<dyn DiskFile>,
+/// Where the copy for a sequence number lies in the heap file: in pages of their own behind the header's, written in turn.
+fn place(sequence: u64) -> u64 {
+    PAGE + (sequence & 1) * PAGE
 }
 
-impl CheckpointFile {
-    pub(crate) fn new(path: &Path, file: Box<dyn DiskFile>) -> Self {
-        Self { path: path.to_owned(), file }
+/// The valid copies in a heap file, the newest first; at least one.
+pub(crate) fn read(path: &Path, file: &dyn DiskFile, digest: &[u8; 8]) -> Result<Vec<Checkpoint>> {
+    let mut found = Vec::with_capacity(2);
+    for sequence in 0..2 {
+        let (mut bytes, offset) = ([0; LEN], place(sequence));
+        let read = file.file().read_at(&mut bytes, offset).map_err(Error::io("read", path))?;
+        // A copy in the other's place is none: writing the next one would destroy the only one.
+        found.extend(Checkpoint::decode(&bytes[..read], digest).filter(|copy| place(copy.sequence) == offset));
     }
+    found.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.sequence));
+    if found.is_empty() {
+        let problem = "neither copy of the checkpoint is valid".to_owned();
+        return Err(Error::Corrupt { path: path.to_owned(), offset: PAGE, problem });
+    }
+    Ok(found)
+}
 
-    /// The valid copies, the newest first; at least one.
-    pub(crate) fn read(&self, digest: &[u8; 8]) -> Result<Vec<Checkpoint>> {
-        use std::os::unix::fs::FileExt;
-        let mut found = Vec::with_capacity(2);
-        let mut first = [0; LEN];
-        for page in 0..2 {
-            let mut bytes = [0; LEN];
-            let read = self.file.file().read_at(&mut bytes, page * PAGE).map_err(Error::io("read", &self.path))?;
-            if page == 0 {
-                first = bytes;
-            }
-            found.extend(Checkpoint::decode(&bytes[..read], digest));
-        }
-        found.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.sequence));
-        if found.is_empty() { Err(self.explain(&first, digest)) } else { Ok(found) }
-    }
+/// Writes a checkpoint over the older copy. The next sync of the heap file makes it durable.
+pub(crate) fn write(path: &Path, file: &dyn DiskFile, checkpoint: &Checkpoint, digest: &[u8; 8]) -> Result<()> {
+    file.write_at(&checkpoint.encode(digest), place(checkpoint.sequence)).map_err(Error::io("write", path))
+}
 
-    /// Why no copy is valid: another format, version or digest, else damage.
-    fn explain(&self, bytes: &[u8; LEN], digest: &[u8; 8]) -> Error {
-        let (magic, version, own) = (&bytes[..8], &bytes[8..12], &bytes[16..24]);
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches(['\0', '\n']).to_owned();
-        if magic == MAGIC && version != VERSION.to_le_bytes() {
-            let version = u32::from_le_bytes([version[0], version[1], version[2], version[3]]);
-            let (expected, got) = (format!("format version {VERSION}"), format!("version {version}"));
-            return Error::Format { path: self.path.clone(), expected, got };
-        }
-        if magic == MAGIC && own != digest {
-            let (expected, got) = (format!("digest {}", text(digest)), format!("digest {}", text(own)));
-            return Error::Format { path: self.path.clone(), expected, got };
-        }
-        Error::Corrupt {
-            path: self.path.clone(),
-            offset: 0,
-            problem: "neither copy of the checkpoint is valid".to_owned(),
-        }
-    }
-
-    /// Writes a checkpoint over the older copy and makes it durable.
-    pub(crate) fn write(&self, checkpoint: &Checkpoint, digest: &[u8; 8]) -> Result<()> {
-        let offset = (checkpoint.sequence & 1) * PAGE;
-        self.file.write_at(&checkpoint.encode(digest), offset).map_err(Error::io("write", &self.path))?;
-        self.file.sync().map_err(Error::io("sync", &self.path))
-    }
+/// Takes back a checkpoint whose sync failed, as far as the disk lets us: the kernel may show bytes that never reached the disk.
+pub(crate) fn withdraw(file: &dyn DiskFile, checkpoint: &Checkpoint) {
+    file.write_at(&[0; LEN], place(checkpoint.sequence)).ok();
 }
 
 /// The first bytes of a heap or index file.
@@ -199,15 +176,30 @@ pub(crate) fn file_header(magic: &[u8; 8], digest: &[u8; 8], store: u64, fields:
     out
 }
 
-/// Whether a file begins with the header that it should have.
+/// Whether a file begins with the header that it should have. The error of one that is not of this format, version or digest says so.
 pub(crate) fn check_header(path: &Path, file: &dyn DiskFile, expected: &[u8; 48]) -> Result<()> {
-    use std::os::unix::fs::FileExt;
     let mut got = [0; 48];
     let read = file.file().read_at(&mut got, 0).map_err(Error::io("read", path))?;
     if read == got.len() && got == *expected {
         return Ok(());
     }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches(['\0', '\n']).to_owned();
+    let format = |expected: String, got: String| Error::Format { path: path.to_owned(), expected, got };
+    if got[..8] == expected[..8] && got[8..12] != expected[8..12] {
+        let version = u32::from_le_bytes([got[8], got[9], got[10], got[11]]);
+        return Err(format(format!("format version {VERSION}"), format!("version {version}")));
+    }
+    if got[..8] == expected[..8] && got[16..24] != expected[16..24] {
+        return Err(format(format!("digest {}", text(&expected[16..24])), format!("digest {}", text(&got[16..24]))));
+    }
     Err(Error::Corrupt { path: path.to_owned(), offset: 0, problem: "its header is not this store's".to_owned() })
+}
+
+/// The store number in a file's header, whatever else it says.
+pub(crate) fn store_number(path: &Path, file: &dyn DiskFile) -> Result<u64> {
+    let mut number = [0; 8];
+    file.file().read_at(&mut number, 24).map_err(Error::io("read", path))?;
+    Ok(u64::from_le_bytes(number))
 }
 
 /// A number that tells two stores apart.

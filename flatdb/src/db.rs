@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::checkpoint::{Checkpoint, CheckpointFile};
+use crate::checkpoint::Checkpoint;
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::fetch::Fetch;
@@ -33,7 +33,6 @@ pub struct FlatDb<D> {
     pub(crate) store: u64,
     pub(crate) heap: Heap,
     pub(crate) tables: Tables,
-    pub(crate) checkpoints: CheckpointFile,
     /// The last durable checkpoint. Held while the next one is made.
     pub(crate) durable: Mutex<Checkpoint>,
     pub(crate) gate: Gate,
@@ -66,7 +65,7 @@ impl<D: Digest> FlatDb<D> {
     }
 
     fn assemble(directory: &Path, options: Options, opened: Opened) -> Self {
-        let Opened { checkpoint, checkpoints, heap, index, recovery, lock } = opened;
+        let Opened { checkpoint, heap, index, recovery, lock } = opened;
         Self {
             directory: directory.to_owned(),
             disk: options.disk,
@@ -76,7 +75,6 @@ impl<D: Digest> FlatDb<D> {
             store: checkpoint.store,
             heap,
             tables: Tables::new(index),
-            checkpoints,
             durable: Mutex::new(checkpoint),
             gate: Gate::new(),
             read_only: lock.is_none().then_some(checkpoint),

@@ -1,21 +1,26 @@
 //! The heap: records one after another in the order they were written.
 //!
 //! A record is a length and its bytes. The length is one byte from 1 to 254, or 255 and four little-endian bytes (for an empty
-//! record and for long ones); a zero byte is no record. The file begins with a page that names the format and the digest.
+//! record and for long ones); a zero byte is no record. The file begins with a page that names the format and the digest, and
+//! two for the checkpoint.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::claim::End;
 use crate::error::{Error, Result};
 use crate::io::DiskFile;
 use crate::mmap::HeapMap;
 
-/// Bytes before the first record.
-pub(crate) const HEADER: u64 = 4096;
+/// Bytes before the first record: the header and the two copies of the checkpoint.
+pub(crate) const HEADER: u64 = 3 * crate::checkpoint::PAGE;
 /// Offsets have 40 bits.
 pub(crate) const LIMIT: u64 = 1 << crate::slots::OFFSET_BITS;
 /// The file grows by whole steps, so that a read never passes the end of the file.
 const STEP: u64 = 16 << 20;
+/// Zeros that are written ahead of small flushes.
+const READY: u64 = 1 << 20;
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 /// The length byte that says that four bytes of length follow.
 const LONG: u8 = 255;
 /// The longest record.
@@ -51,6 +56,8 @@ pub(crate) struct Heap {
     /// The length that the file was last given.
     allocated: parking_lot::Mutex<u64>,
     end: End,
+    /// Where the bytes end that have space on the disk, records or zeros.
+    ready: AtomicU64,
 }
 
 impl Heap {
@@ -58,7 +65,7 @@ impl Heap {
     pub(crate) fn new(path: &Path, file: Box<dyn DiskFile>, end: u64) -> Result<Self> {
         let map = HeapMap::new(file.file(), end, LIMIT).map_err(Error::io("map", path))?;
         let allocated = parking_lot::Mutex::new(end);
-        Ok(Self { path: path.to_owned(), file, map, allocated, end: End::new(end, LIMIT) })
+        Ok(Self { path: path.to_owned(), file, map, allocated, end: End::new(end, LIMIT), ready: AtomicU64::new(end) })
     }
 
     /// Cuts the file where the records end, so that what a crash left behind is gone.
@@ -96,6 +103,27 @@ impl Heap {
         self.file.write_at(bytes, offset).map_err(Error::io("write", &self.path))?;
         self.map.written_to(end);
         Ok(())
+    }
+
+    /// Puts zeros behind the end, where the next flushes will write if they are small, of `step` bytes like this one. A write
+    /// where the file system has space already changes bytes alone; one that takes new space changes the file system too,
+    /// whose journal then costs more than these zeros. Only while no writer is active.
+    pub(crate) fn make_ready(&self, step: u64) {
+        let end = self.end();
+        let ready = self.ready.load(Ordering::Relaxed).max(end);
+        if step > READY / 4 || ready - end >= step {
+            return;
+        }
+        // Behind what the file has, growing it is left to the next write.
+        let ahead = (end + READY).min(*self.allocated.lock());
+        for from in (ready..ahead).step_by(ZEROS.len()) {
+            let zeros = &ZEROS[..ZEROS.len().min((ahead - from) as usize)];
+            // Without them the next writes cost more, and report what the disk lacks.
+            if self.file.write_at(zeros, from).is_err() {
+                return;
+            }
+            self.ready.store(from + zeros.len() as u64, Ordering::Relaxed);
+        }
     }
 
     /// The record at an offset, or what is wrong there. `end` is where the records end for this reader.

@@ -294,6 +294,20 @@ impl Index {
         }
     }
 
+    /// Puts the slot of another index where its probe begins, and returns its position; nothing when the table is full.
+    pub(crate) fn put(&self, home: usize, slot: Slot) -> Option<usize> {
+        let marked = || {
+            self.ambiguous.fetch_add(1, Ordering::AcqRel);
+        };
+        slots::put(&self.slots, home, slot, marked).inspect(|position| self.changed(*position))
+    }
+
+    /// Counts the records of another index as its own; `slots` is the sum over them here.
+    pub(crate) fn take_tally(&self, other: &Tally, slots: u64) {
+        self.expect(other.records);
+        self.count(&Tally { slots, ..*other });
+    }
+
     /// Counts what was placed.
     pub(crate) fn count(&self, placed: &Tally) {
         self.sum.fetch_add(placed.slots, Ordering::AcqRel);

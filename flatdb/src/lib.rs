@@ -1,7 +1,7 @@
 //! A keyless, content-addressed store: every record is looked up by the hash of its bytes, and no key is kept on disk.
 //!
 //! For data that is written once and never changed, such as the nodes of an authenticated tree. A directory holds an
-//! append-only heap of records, an open-addressed index of eight-byte slots, a lock and a double-buffered checkpoint;
+//! append-only heap of records with a double-buffered checkpoint, an open-addressed index of eight-byte slots and a lock;
 //! `docs/formats/flatdb.md` has the bytes. There is no delete: whoever needs one drops a whole store.
 //!
 //! What holds:
@@ -38,6 +38,7 @@ mod open;
 mod options;
 mod read;
 mod record_set;
+mod resize;
 mod slots;
 mod stats;
 mod sync;

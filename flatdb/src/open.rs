@@ -6,16 +6,21 @@
 //! checkpoint before is taken, if little is lost by it.
 
 use std::fs::{File, TryLockError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::checkpoint::{self, Checkpoint, CheckpointFile, IndexMark};
+use crate::checkpoint::{self, Checkpoint, IndexMark};
 use crate::digest::{Digest, Key};
 use crate::error::{Error, Result};
 use crate::heap::{self, Heap};
 use crate::index::{self, Index, IndexPlace, Tally};
+use crate::io::DiskFile;
 use crate::iter::Records;
 use crate::stats::Recovery;
 
+/// The file of records and checkpoints.
+const HEAP: &str = "heap";
+/// What it is called until the store is whole.
+const HEAP_NEW: &str = "heap.new";
 const HEAP_MAGIC: [u8; 8] = *b"FLATDBh\n";
 const INDEX_MAGIC: [u8; 8] = *b"FLATDBi\n";
 /// Records that are hashed together.
@@ -30,7 +35,6 @@ const ATTEMPTS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) checkpoint: Checkpoint,
-    pub(crate) checkpoints: CheckpointFile,
     pub(crate) heap: Heap,
     pub(crate) index: Index,
     pub(crate) recovery: Recovery,
@@ -40,8 +44,8 @@ pub(crate) struct Opened {
 
 /// Opens for writing.
 pub(crate) fn open<D: Digest>(place: IndexPlace<'_>, create_with: Option<u64>) -> Result<Opened> {
-    let IndexPlace { disk, directory, .. } = place;
-    let path = directory.join("checkpoint");
+    let directory = place.directory;
+    let path = directory.join(HEAP);
     if !path.exists() {
         if create_with.is_none() {
             return Err(Error::NotFound { path: directory.to_owned() });
@@ -55,39 +59,35 @@ pub(crate) fn open<D: Digest>(place: IndexPlace<'_>, create_with: Option<u64>) -
     {
         create::<D>(place, slots)?;
     }
-    let file = disk.open(&path, false).map_err(Error::io("open", &path))?;
-    let checkpoints = CheckpointFile::new(&path, file);
-    let found = checkpoints.read(&D::ID)?;
     let files = Files { place, writable: true };
-    let (checkpoint, heap, index, recovery) = files.recover::<D>(&found)?;
+    let (checkpoint, heap, index, recovery) = files.recover::<D>(&files.checkpoints::<D>()?)?;
     heap.cut()?;
+    // A process that was killed in a flush leaves a checkpoint that the kernel has and the disk may not. The next flush
+    // overwrites the copy before it, so this one has to be durable first.
+    heap.file.sync().map_err(Error::io("sync", &heap.path))?;
     remove_indexes(place, |generation| generation != index.generation)?;
-    Ok(Opened { checkpoint, checkpoints, heap, index, recovery, lock: Some(lock) })
+    Ok(Opened { checkpoint, heap, index, recovery, lock: Some(lock) })
 }
 
 /// Opens for reading the newest checkpoint; a writer may be beside.
 pub(crate) fn open_read_only<D: Digest>(place: IndexPlace<'_>) -> Result<Opened> {
-    let IndexPlace { disk, directory, .. } = place;
-    let path = directory.join("checkpoint");
-    if !path.exists() {
-        return Err(Error::NotFound { path: directory.to_owned() });
+    if !place.directory.join(HEAP).exists() {
+        return Err(Error::NotFound { path: place.directory.to_owned() });
     }
+    let files = Files { place, writable: false };
     let mut last = None;
     for _ in 0..ATTEMPTS {
-        let file = disk.open(&path, false).map_err(Error::io("open", &path))?;
-        let checkpoints = CheckpointFile::new(&path, file);
-        let found = checkpoints.read(&D::ID)?;
-        let files = Files { place, writable: false };
+        let found = files.checkpoints::<D>()?;
         match files.recover::<D>(&found) {
             Ok((checkpoint, heap, index, recovery)) => {
-                return Ok(Opened { checkpoint, checkpoints, heap, index, recovery, lock: None });
+                return Ok(Opened { checkpoint, heap, index, recovery, lock: None });
             }
             // A writer may have replaced a file between our two looks; then there is a newer checkpoint.
-            Err(error) if checkpoints.read(&D::ID)? == found => return Err(error),
+            Err(error) if files.checkpoints::<D>()? == found => return Err(error),
             Err(error) => last = Some(error),
         }
     }
-    Err(last.unwrap_or_else(|| Error::NotFound { path: directory.to_owned() }))
+    Err(last.unwrap_or_else(|| Error::NotFound { path: place.directory.to_owned() }))
 }
 
 /// Where the files are and what may be done to them.
@@ -143,9 +143,23 @@ impl Files<'_> {
         Ok((heap, index, recovery))
     }
 
-    fn open_heap<D: Digest>(&self, checkpoint: &Checkpoint) -> Result<Heap> {
-        let path = self.place.directory.join("heap");
+    /// The valid copies of the checkpoint, the newest first.
+    fn checkpoints<D: Digest>(&self) -> Result<Vec<Checkpoint>> {
+        let (path, file) = self.open_heap_file::<D>()?;
+        checkpoint::read(&path, &*file, &D::ID)
+    }
+
+    /// The heap file, whose header was checked.
+    fn open_heap_file<D: Digest>(&self) -> Result<(PathBuf, Box<dyn DiskFile>)> {
+        let path = self.place.directory.join(HEAP);
         let file = self.place.disk.open(&path, false).map_err(Error::io("open", &path))?;
+        let store = checkpoint::store_number(&path, &*file)?;
+        checkpoint::check_header(&path, &*file, &heap_header::<D>(store))?;
+        Ok((path, file))
+    }
+
+    fn open_heap<D: Digest>(&self, checkpoint: &Checkpoint) -> Result<Heap> {
+        let (path, file) = self.open_heap_file::<D>()?;
         checkpoint::check_header(&path, &*file, &heap_header::<D>(checkpoint.store))?;
         let len = file.file().metadata().map_err(Error::io("read", &path))?.len();
         if checkpoint.heap_end < heap::HEADER || len < checkpoint.heap_end || checkpoint.heap_end > heap::LIMIT {
@@ -188,10 +202,7 @@ impl Files<'_> {
 
     /// Whether there is a newer checkpoint by now.
     fn is_outdated<D: Digest>(&self, checkpoint: &Checkpoint) -> Result<bool> {
-        let path = self.place.directory.join("checkpoint");
-        let file = self.place.disk.open(&path, false).map_err(Error::io("open", &path))?;
-        let newest = CheckpointFile::new(&path, file).read(&D::ID)?;
-        Ok(newest.first().is_some_and(|newest| newest.sequence > checkpoint.sequence + 1))
+        Ok(self.checkpoints::<D>()?.first().is_some_and(|newest| newest.sequence > checkpoint.sequence + 1))
     }
 
     /// A generation above that of every index file in the directory.
@@ -246,14 +257,17 @@ fn place_all<D: Digest>(index: &Index, heap: &Heap, from: u64, end: u64) -> Resu
     }
 }
 
-/// An index file over everything in the heap.
-pub(crate) fn build_index<D: Digest>(
+/// An empty index file of a store's generation.
+pub(crate) fn create_index<D: Digest>(
     place: IndexPlace<'_>,
     (store, generation, slots): (u64, u64, u64),
-    heap: &Heap,
 ) -> Result<Index> {
-    let header = index_header::<D>(store, generation, slots);
-    let index = Index::create(place, generation, slots, &header)?;
+    Index::create(place, generation, slots, &index_header::<D>(store, generation, slots))
+}
+
+/// An index file over everything in the heap.
+fn build_index<D: Digest>(place: IndexPlace<'_>, numbers: (u64, u64, u64), heap: &Heap) -> Result<Index> {
+    let index = create_index::<D>(place, numbers)?;
     let placed = place_all::<D>(&index, heap, heap::HEADER, heap.end())?;
     index.expect(placed.records);
     Ok(index)
@@ -279,15 +293,9 @@ fn refuse_foreign(directory: &Path) -> Result<()> {
     };
     for entry in entries {
         let entry = entry.map_err(Error::io("list", directory))?;
-        let len = entry.metadata().map_err(Error::io("read", entry.path()))?.len();
         let name = entry.file_name();
         match name.to_str() {
-            Some("LOCK" | "checkpoint.new" | "index.0" | "lost+found") => {}
-            Some("heap") if len <= heap::HEADER => {}
-            Some("heap") => {
-                let problem = "it holds records, and the checkpoint that counts them is missing".to_owned();
-                return Err(Error::Corrupt { path: entry.path(), offset: heap::HEADER, problem });
-            }
+            Some("LOCK" | HEAP_NEW | "index.0" | "lost+found") => {}
             _ => {
                 let expected = "an empty directory or a FlatDB store".to_owned();
                 let got = format!("a directory with {}", name.to_string_lossy());
@@ -298,23 +306,23 @@ fn refuse_foreign(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes an empty store. The checkpoint comes last: without it the next opening starts anew.
+/// Writes an empty store. The heap gets its name last: without it the next opening starts anew.
 fn create<D: Digest>(place: IndexPlace<'_>, slots: u64) -> Result<()> {
     let IndexPlace { disk, directory, .. } = place;
     let store = checkpoint::draw_store_number();
-    let heap_path = directory.join("heap");
-    let heap = disk.open(&heap_path, true).map_err(Error::io("create", &heap_path))?;
-    heap.set_len(heap::HEADER).map_err(Error::io("cut", &heap_path))?;
-    heap.write_at(&heap_header::<D>(store), 0).map_err(Error::io("write", &heap_path))?;
-    heap.sync().map_err(Error::io("sync", &heap_path))?;
-    Index::create(place, 0, slots, &index_header::<D>(store, 0, slots))?.sync()?;
-    let path = directory.join("checkpoint");
-    let temporary = directory.join("checkpoint.new");
+    create_index::<D>(place, (store, 0, slots))?.sync()?;
+    let temporary = directory.join(HEAP_NEW);
     let file = disk.open(&temporary, true).map_err(Error::io("create", &temporary))?;
-    file.set_len(2 * checkpoint::PAGE).map_err(Error::io("cut", &temporary))?;
+    // Empty first: what an earlier creation left may have another store's checkpoint.
+    for len in [0, heap::HEADER] {
+        file.set_len(len).map_err(Error::io("cut", &temporary))?;
+    }
+    file.write_at(&heap_header::<D>(store), 0).map_err(Error::io("write", &temporary))?;
     let index = IndexMark { generation: 0, slots, end: heap::HEADER, tally: Tally::default() };
     let first = Checkpoint { sequence: 0, store, heap_end: heap::HEADER, records: 0, keys: 0, index };
-    CheckpointFile::new(&temporary, file).write(&first, &D::ID)?;
+    checkpoint::write(&temporary, &*file, &first, &D::ID)?;
+    file.sync().map_err(Error::io("sync", &temporary))?;
+    let path = directory.join(HEAP);
     std::fs::rename(&temporary, &path).map_err(Error::io("rename", &temporary))?;
     disk.sync_directory(directory).map_err(Error::io("sync", directory))
 }

@@ -1,8 +1,12 @@
 //! The slot protocol: how a writer places a record in the table and a reader finds it, over anything that holds slots.
 //!
-//! A slot holds a 40-bit heap offset, 23 bits of the key that its position does not use (the tag) and one bit that says that
-//! the tag does not decide. An empty slot is zero; no record begins at offset zero. A key's probe begins at the position
-//! that its first bits name and goes on, cyclically, to the first empty slot.
+//! A slot holds a 40-bit heap offset, 23 bits of the key (the tag) and one bit that says that the tag does not decide. An empty
+//! slot is zero; no record begins at offset zero. A key's probe begins at the position that its first bits name and goes
+//! on, cyclically, to the first empty slot.
+//!
+//! The tag's bits follow the key's first 14, so they overlap with those that the position tells. In a table of 2^20 slots 17 of
+//! them are news, in one of 2^27 ten, which is still enough to tell the slots of one probe apart; in return position and tag
+//! together say where a record belongs in a table of another size ([`moved`]), so growing reads no record and hashes none.
 //!
 //! What makes it right without locks:
 //! - A slot is filled once, by compare-and-swap, and its offset and tag never change afterwards. So a writer passes filled
@@ -17,7 +21,8 @@ use crate::digest::Key;
 pub(crate) const OFFSET_BITS: u32 = 40;
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 const AMBIGUOUS: u64 = 1 << 63;
-const TAG_MASK: u64 = ((1 << 23) - 1) << OFFSET_BITS;
+const TAG_BITS: u32 = 23;
+const TAG_MASK: u64 = ((1 << TAG_BITS) - 1) << OFFSET_BITS;
 
 /// A table of slots, two at least. Loads acquire, replacements acquire and release.
 pub(crate) trait Slots {
@@ -63,10 +68,14 @@ impl Slot {
     }
 }
 
-/// The tag bits of a key in their place in a slot: the low 23 bits of its bytes 8 to 10, which no position uses.
+/// How many bits of a key precede the tag's, and how many of its first 64 follow them.
+const PREFIX_BITS: u32 = 14;
+const REST_BITS: u32 = 64 - PREFIX_BITS - TAG_BITS;
+
+/// The tag bits of a key in their place in a slot.
 #[inline]
 fn tag(key: &Key) -> u64 {
-    (u64::from(key[8]) << 16 | u64::from(key[9]) << 8 | u64::from(key[10])) << OFFSET_BITS & TAG_MASK
+    (head(key) >> REST_BITS) << OFFSET_BITS & TAG_MASK
 }
 
 /// The first eight bytes of a key as a number.
@@ -80,7 +89,77 @@ pub(crate) fn head(key: &Key) -> u64 {
 /// table.
 #[inline]
 pub(crate) fn home(len: usize, key: &Key) -> usize {
-    ((u128::from(head(key)) * len as u128) >> 64) as usize
+    home_of(len, head(key))
+}
+
+#[inline]
+fn home_of(len: usize, head: u64) -> usize {
+    ((u128::from(head) * len as u128) >> 64) as usize
+}
+
+/// Where the probe begins, in a table of `to` slots, for the record of a slot at `position` of a table of `from` slots whose run of
+/// filled slots began `steps` before. Nothing when position and tag leave more than one answer: then its hash has to be asked.
+pub(crate) fn moved((from, to): (usize, usize), position: usize, steps: usize, slot: Slot) -> Option<usize> {
+    // A run over the end of the table, and tables whose positions say less than the bits before the tag.
+    let first = position.checked_sub(steps)?;
+    if from < 1 << PREFIX_BITS {
+        return None;
+    }
+    let prefix_at = |position: usize| ((position as u128) << PREFIX_BITS) / from as u128;
+    let prefixes = prefix_at(first)..=(((position as u128 + 1) << PREFIX_BITS) - 1) / from as u128;
+    if prefixes.end() - prefixes.start() > 4 {
+        return None;
+    }
+    let tag = (slot.0 & TAG_MASK) >> OFFSET_BITS;
+    let heads = |prefix: u128| {
+        let low = (prefix as u64) << (TAG_BITS + REST_BITS) | tag << REST_BITS;
+        (low, low | ((1 << REST_BITS) - 1))
+    };
+    // The record's own probe began inside the run, so one prefix at least fits.
+    let mut fitting =
+        prefixes.map(heads).filter(|(low, high)| home_of(from, *low) <= position && home_of(from, *high) >= first);
+    let (low, high) = fitting.next()?;
+    let (home, other) = (home_of(to, low), home_of(to, high));
+    (fitting.next().is_none() && home == other).then_some(home)
+}
+
+/// Calls `each` with the position of every filled slot and the number of filled slots directly before it, as far back as the
+/// table's begin. For tables that no writer uses at the moment.
+pub(crate) fn walk<S: Slots, E>(slots: &S, mut each: impl FnMut(usize, usize, Slot) -> Result<(), E>) -> Result<(), E> {
+    let mut steps = 0;
+    // What is before the first slot is at the end of the table: a run that begins there is known only in part.
+    let mut is_whole = slots.load(slots.len() - 1) == 0;
+    for position in 0..slots.len() {
+        match slots.load(position) {
+            0 => (steps, is_whole) = (0, true),
+            slot => {
+                // More steps than there are positions before say that the run passes the begin.
+                each(position, if is_whole { steps } else { position + 1 }, Slot(slot))?;
+                steps += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts the slot of another table at the first empty position from `home` on, and marks those with its tag that it passes. The
+/// record must not be there. For a table that no one else uses. Nothing when every slot is filled.
+pub(crate) fn put<S: Slots>(slots: &S, home: usize, slot: Slot, mut marked: impl FnMut()) -> Option<usize> {
+    let len = slots.len();
+    let new = slot.unmarked();
+    (0..len).map(|step| after(len, home, step)).find(|position| {
+        let found = slots.load(*position);
+        if found == 0 {
+            return slots.replace(*position, 0, new);
+        }
+        if found & TAG_MASK == new & TAG_MASK
+            && found & AMBIGUOUS == 0
+            && slots.replace(*position, found, found | AMBIGUOUS)
+        {
+            marked();
+        }
+        false
+    })
 }
 
 /// The position so many steps, fewer than there are slots, after another one.
@@ -237,7 +316,7 @@ mod tests {
     fn key(seed: u64) -> Key {
         let mut key = [0; 32];
         key[0] = (seed % 5 * 60) as u8;
-        key[10] = (seed % 3) as u8;
+        key[3] = (seed % 3) as u8;
         key[24..].copy_from_slice(&seed.to_be_bytes());
         key
     }
@@ -280,6 +359,57 @@ mod tests {
         assert_eq!(ambiguous(&table) as u64, again);
         for (at, slot) in exact.iter().enumerate() {
             assert_eq!(table.load(at) | *slot, table.load(at), "a mark is missing at {at}");
+        }
+    }
+
+    #[test]
+    fn a_move_to_another_size_needs_few_hashes_and_errs_never() {
+        // Heads that crowd, for every third key of some tables, make runs long and tags repeat.
+        for (from, to, records, crowded, most_asked) in [
+            (1 << 20, 2 << 20, 700_000, false, 0.001),
+            (1 << 20, 900 << 10, 730_000, false, 0.01),
+            (500 * 512, 1_000 * 512, 179_000, false, 0.15),
+            (1_000 * 512, 1_777 * 512, 350_000, true, 1.0),
+            (1 << 14, 1 << 15, 11_000, false, 1.0),
+            (1 << 12, 1 << 13, 2_800, true, 1.0),
+        ] {
+            if cfg!(miri) && from > 1 << 12 {
+                continue;
+            }
+            let (table, other) = (Table::new(from), Table::new(to));
+            let mut keys = Vec::with_capacity(records);
+            for at in 0..records as u64 {
+                let mut key = [0; 32];
+                let head = match mix(1, at) {
+                    head if crowded && at % 3 == 0 => head & 0xfff0_0000_ffff_ffff | (at % 7) << 36,
+                    head => head,
+                };
+                key[..8].copy_from_slice(&head.to_be_bytes());
+                key[8..16].copy_from_slice(&at.to_be_bytes());
+                keys.push(key);
+                let placed: Result<_, Infallible> = place(&table, &key, 4096 + at, |_| Ok(false), || ());
+                assert!(matches!(placed, Ok(Placed::At(_))));
+            }
+            let key_of = |slot: Slot| &keys[slot.offset() as usize - 4096];
+            let (mut asked, mut marks, mut moves) = (0, 0, 0);
+            let result: Result<(), Infallible> = walk(&table, |position, steps, slot| {
+                let expected = home(to, key_of(slot));
+                let found = moved((from, to), position, steps, slot);
+                assert!(found.is_none_or(|found| found == expected), "{found:?}, not {expected}, at {position}");
+                asked += u64::from(found.is_none());
+                assert!(put(&other, expected, slot, || marks += 1).is_some());
+                moves += 1;
+                Ok(())
+            });
+            assert_eq!((result, moves), (Ok(()), records));
+            let share = asked as f64 / records as f64;
+            println!("{from} to {to}: {share} asked for");
+            assert!(share <= most_asked, "{from} to {to}: asked for {share}");
+            for (at, key) in keys.iter().enumerate() {
+                assert_eq!(first(&other, key, 4096 + at as u64), Some(4096 + at as u64));
+            }
+            let ambiguous = (0..to).filter(|at| Slot(other.load(*at)).ambiguous()).count();
+            assert_eq!(ambiguous, marks);
         }
     }
 

@@ -3,12 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use crate::FlatDb;
-use crate::checkpoint::{Checkpoint, IndexMark};
+use crate::checkpoint::{self, Checkpoint, IndexMark};
 use crate::digest::{Digest, Key};
 use crate::error::{Error, Result};
-use crate::heap;
+use crate::heap::{self, Heap};
 use crate::index::{self, Index, Tally};
 use crate::open;
+use crate::resize;
 use crate::slots;
 
 /// How many look-ups are in flight in the processor while a batch is compared with what is there.
@@ -132,13 +133,14 @@ impl<D: Digest> FlatDb<D> {
     /// Builds the next index with so many slots, with the writers out. Returns whether there was room for one.
     fn rebuild(&self, old: &Index, slots: u64) -> Result<bool> {
         let place = (self.store, old.generation + 1, slots);
-        let built = open::build_index::<D>(self.index_place(), place, &self.heap);
+        let built = open::create_index::<D>(self.index_place(), place)
+            .and_then(|new| resize::transfer::<D>(old, &new, &self.heap).map(|()| new));
         Ok(self.tables.replace(built.inspect_err(|_| self.gate.poison())?))
     }
 
     /// Builds the index anew as small as a store wants it that will rest, if that saves a tenth, and seals the store. It can
-    /// still be written: the first new record makes the index grow again. Costs the hash of every record, and the memory of the
-    /// replaced table until the store is closed; a handle does it some 35 times, and from then on only seals.
+    /// still be written: the first new record makes the index grow again. Costs the memory of the replaced table until the
+    /// store is closed; a handle does it some 35 times, and from then on only seals.
     ///
     /// # Errors
     /// As of [`FlatDb::flush`].
@@ -156,9 +158,9 @@ impl<D: Digest> FlatDb<D> {
         self.seal()
     }
 
-    /// Makes every batch that has returned durable: the heap, then, from time to time, the index, then the checkpoint. The
-    /// records that the index file may lack are placed anew at the next opening, so it is synced only when they
-    /// become many.
+    /// Makes every batch that has returned durable: the heap with its checkpoint; from time to time the heap first, then the
+    /// index, then the checkpoint. The records that the index file may lack are placed anew at the next opening, so it is synced
+    /// only when they become many.
     ///
     /// # Errors
     /// When the disk refuses: the handle is then poisoned, because what the disk holds is unknown until it is read again.
@@ -186,6 +188,7 @@ impl<D: Digest> FlatDb<D> {
             let index = self.index();
             let tally = index.tally();
             let end = self.heap.end();
+            self.heap.make_ready(end - durable.heap_end);
             let mut checkpoint = Checkpoint {
                 sequence: durable.sequence + 1,
                 heap_end: end,
@@ -217,18 +220,30 @@ impl<D: Digest> FlatDb<D> {
     }
 
     fn write_checkpoint(&self, before: &Checkpoint, checkpoint: &Checkpoint, index: &Index) -> Result<()> {
-        if checkpoint.heap_end != before.heap_end {
-            self.heap.file.sync().map_err(Error::io("sync", &self.heap.path))?;
+        let Heap { path, file, .. } = &self.heap;
+        let sync = || file.sync().map_err(Error::io("sync", path));
+        // Opening hashes the records behind the index's end anyway, and so sees whether they are all there.
+        let is_checked = checkpoint.index == before.index && checkpoint.heap_end - before.heap_end <= ONE_SYNC;
+        if !is_checked {
+            if checkpoint.heap_end != before.heap_end {
+                sync()?;
+            }
+            if checkpoint.index != before.index {
+                index.sync()?;
+            }
+            if checkpoint.index.generation != before.index.generation {
+                self.disk.sync_directory(&self.directory).map_err(Error::io("sync", &self.directory))?;
+            }
         }
-        if checkpoint.index != before.index {
-            index.sync()?;
-        }
-        if checkpoint.index.generation != before.index.generation {
-            self.disk.sync_directory(&self.directory).map_err(Error::io("sync", &self.directory))?;
-        }
-        self.checkpoints.write(checkpoint, &D::ID)
+        checkpoint::write(path, &**file, checkpoint, &D::ID)
+            .and_then(|()| sync())
+            .inspect_err(|_| checkpoint::withdraw(&**file, checkpoint))
     }
 }
+
+/// Heap bytes up to which a flush writes records and checkpoint with one sync. More are synced before the checkpoint is
+/// written, so that a crash in between is not found out by hashing them in vain.
+const ONE_SYNC: u64 = 64 << 20;
 
 /// Heap bytes that may be ahead of the index file: an eighth, but not so few that small stores sync all the time and not so
 /// many that placing them anew takes more than some seconds.

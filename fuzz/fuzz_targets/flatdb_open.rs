@@ -12,7 +12,9 @@ use libfuzzer_sys::fuzz_target;
 use rhizome_flatdb::{Digest, FlatDb, Key, Options, VerifyPolicy};
 
 /// Of the format. A target that forges another one gets no further than the check of it.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// Where records begin in the heap: behind a page of its header and two of the checkpoint.
+const RECORDS: usize = 3 * 4096;
 
 #[derive(Debug)]
 struct Fnv;
@@ -27,7 +29,8 @@ impl Digest for Fnv {
         });
         let mut key = [0; 32];
         key[0] = (hash >> 56) as u8;
-        key[10] = (hash & 1) as u8;
+        // The lowest bit of the tag.
+        key[4] = (hash as u8 & 1) << 3;
         key[16..24].copy_from_slice(&hash.to_be_bytes());
         key[24..].copy_from_slice(&(bytes.len() as u64).to_be_bytes());
         key
@@ -48,12 +51,11 @@ fuzz_target!(|input: &[u8]| {
     });
 });
 
-/// Three files of any bytes, divided by two lengths in the input.
+/// Two files of any bytes, divided by a length in the input.
 fn raw(path: &Path, input: &[u8]) {
     let [a, b, rest @ ..] = input else { return };
-    let (checkpoint, rest) = rest.split_at(rest.len().min(usize::from(*a) * 64));
-    let (heap, index) = rest.split_at(rest.len().min(usize::from(*b) * 64));
-    for (name, bytes) in [("checkpoint", checkpoint), ("heap", heap), ("index.0", index)] {
+    let (heap, index) = rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([*a, *b]))));
+    for (name, bytes) in [("heap", heap), ("index.0", index)] {
         fs::write(path.join(name), bytes).expect("the file is written");
     }
 }
@@ -81,6 +83,7 @@ fn shaped(path: &Path, mode: u8, input: &[u8]) {
         header
     };
     let mut heap = header(b"FLATDBh\n", 0, 0);
+    heap.resize(RECORDS, 0);
     heap.extend_from_slice(records);
     let mut index = header(b"FLATDBi\n", 0, slots_len as u64);
     index.resize(4096 + 8 * slots_len, 0);
@@ -109,7 +112,7 @@ fn shaped(path: &Path, mode: u8, input: &[u8]) {
     }
     if mode & 4 != 0 {
         // Counts and sums of what the files hold, as far as it can be read.
-        let end = if mode & 8 != 0 { whole as u64 } else { 4096 };
+        let end = if mode & 8 != 0 { whole as u64 } else { RECORDS as u64 };
         let (old, old_keys, _) = tally(&heap, end as usize);
         let (count, sum) = slot_sums(&index, end);
         let count = if mode & 16 != 0 { count } else { old };
@@ -119,9 +122,11 @@ fn shaped(path: &Path, mode: u8, input: &[u8]) {
     }
     let checksum = crc32fast::hash(&page[..112]);
     page[112..116].copy_from_slice(&checksum.to_le_bytes());
+    // Sequence numbers choose the page; the other one has zeros.
+    let at = 4096 + 4096 * usize::from(page[32] & 1);
+    heap[at..at + page.len()].copy_from_slice(&page);
     fs::write(path.join("heap"), heap).expect("the file is written");
     fs::write(path.join("index.0"), index).expect("the file is written");
-    fs::write(path.join("checkpoint"), page).expect("the file is written");
 }
 
 fn mix(position: u64, value: u64) -> u64 {
@@ -133,7 +138,7 @@ fn mix(position: u64, value: u64) -> u64 {
 
 /// Number of distinct whole records below `end`, the sum over their keys, and where the last one ends.
 fn tally(heap: &[u8], end: usize) -> (u64, u64, usize) {
-    let (mut at, mut records, mut keys) = (4096, std::collections::BTreeSet::new(), 0_u64);
+    let (mut at, mut records, mut keys) = (RECORDS, std::collections::BTreeSet::new(), 0_u64);
     while at < end.min(heap.len()) {
         let (start, len) = match heap[at] {
             0 => break,

@@ -33,8 +33,8 @@ impl Digest for Clustered {
     fn digest(bytes: &[u8]) -> Key {
         let mut key = Sha::digest(bytes);
         let (home, tag) = (key[0] % 4, key[8] % 2);
-        key[0..8].copy_from_slice(&[home << 6, 0, 0, 0, 0, 0, 0, 0]);
-        key[8..11].copy_from_slice(&[0, 0, tag]);
+        // The lowest bit of the tag is the fifth of byte 4.
+        key[0..8].copy_from_slice(&[home << 6, 0, 0, 0, tag << 3, 0, 0, 0]);
         key
     }
 }

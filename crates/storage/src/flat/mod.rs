@@ -69,7 +69,7 @@ impl FlatTrieStore {
         let db: FlatDb<Keccak> = options.open(path).map_err(|error| fault(path, error))?;
         if let Some(damage) = &db.recovery().damage {
             // What the last flush wrote is lost; whether that matters is seen when the chain's head is checked.
-            tracing::warn!(path = %path.display(), %damage, "the last flush was damaged on disk and is given up");
+            tracing::warn!(path = %path.display(), %damage, "the last flush is not whole on disk, by damage or because power failed during it, and is given up");
         }
         Ok(Self { db, counters: Counters::default() })
     }

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 chains=../tests/fixtures/chains
-mkdir -p corpus/{block,header,transaction,trie_node,chain_file}
+mkdir -p corpus/{block,header,transaction,receipt,trie_node,chain_file}
 for chain in mixed uncles mergedmining forks sublists; do
     # One block in thirty: enough for every shape, small enough to start fast.
     zcat "$chains/$chain/blocks.csv.gz" | awk 'NR % 30 == 1' | cut -d, -f4 | awk 'length($0) < 40000' | while read -r rlp; do
@@ -19,12 +19,15 @@ done
 find "$chains" -name '*.json' | while read -r file; do
     cp "$file" "corpus/chain_file/$(sha1sum "$file" | cut -c1-12)"
 done
-# Headers and transactions come out of the vectors, which hold them alone.
+# Headers, transactions and receipts come out of the vectors, which hold them alone.
 zcat ../tests/fixtures/vectors/headers.jsonl.gz | grep -o '"\(fullEncoded\|encodedCompressed\)":"[0-9a-f]*"' | cut -d'"' -f4 | awk 'NR % 4 == 1' | while read -r header; do
     printf '%s' "$header" | xxd -r -p > "corpus/header/$(printf '%s' "$header" | sha1sum | cut -c1-12)"
 done
 zcat ../tests/fixtures/vectors/transactions.jsonl.gz | grep -o '"raw":"[0-9a-f]*"' | cut -d'"' -f4 | awk 'NR % 4 == 1' | while read -r transaction; do
     printf '%s' "$transaction" | xxd -r -p > "corpus/transaction/$(printf '%s' "$transaction" | sha1sum | cut -c1-12)"
+done
+zcat ../tests/fixtures/vectors/receipts.jsonl.gz | grep -o '"\(enc\|in\)":"[0-9a-f]*"' | cut -d'"' -f4 | awk 'NR % 4 == 1' | while read -r receipt; do
+    printf '%s' "$receipt" | xxd -r -p > "corpus/receipt/$(printf '%s' "$receipt" | sha1sum | cut -c1-12)"
 done
 # Bitcoin data out of the real ledger.
 mkdir -p corpus/{btc_header,btc_transaction,btc_script,btc_merkle}

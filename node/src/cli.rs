@@ -10,7 +10,8 @@ use crate::args::{
 /// Rhizome, a full node for Rootstock.
 ///
 /// Reads blocks, executes and checks every one of them, and keeps them with their states. Results go to standard output;
-/// progress, warnings and errors go to standard error. Exit code 0 is success, 1 a failure, 2 wrong usage.
+/// progress, warnings and errors go to standard error. Exit code 0 is success, 1 a failure, 2 wrong usage, 130 a stop by the
+/// user.
 #[derive(Debug, Parser)]
 #[command(name = "rhizome", version, arg_required_else_help = true, disable_help_subcommand = true)]
 pub struct Cli {
@@ -21,7 +22,7 @@ pub struct Cli {
     /// Print the result as one JSON object
     ///
     /// It is the last line of standard output: `{"ok":true,…}`, or `{"ok":false,"error":{"kind":…,"message":…,…}}` with exit
-    /// code 1. Kinds: invalidBlock, notBuilt, store, input, internal.
+    /// code 1. Kinds: invalidBlock, notBuilt, store, input, internal, interrupted.
     #[arg(long, global = true, help_heading = "Output")]
     pub json: bool,
 }

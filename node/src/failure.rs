@@ -59,6 +59,13 @@ pub enum Failure {
         /// The block at which it happened.
         block: Option<(u64, B256)>,
     },
+    /// The user asked to stop.
+    Interrupted {
+        /// Where it stopped, and what holds.
+        message: String,
+        /// The last block that is done.
+        block: (u64, B256),
+    },
     /// Nobody reads our output any more.
     OutputClosed,
 }
@@ -87,6 +94,15 @@ impl Failure {
     /// Wrong input without a place in a block file.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self::Input { message: message.into(), file: None, line: None, block: None }
+    }
+
+    /// A file of ours that cannot be made; `option` names it.
+    pub(crate) fn create(path: &std::path::Path, option: &str, error: &std::io::Error) -> Self {
+        Self::store(with_advice(format!(
+            "{} cannot be made: {error}; expected a place in a directory that exists and may be written to, choose another \
+             {option}",
+            path.display()
+        )))
     }
 
     /// Output that could not be written.
@@ -123,6 +139,7 @@ impl Failure {
             Self::NotBuilt { .. } => "notBuilt",
             Self::Store { .. } => "store",
             Self::Internal { .. } => "internal",
+            Self::Interrupted { .. } => "interrupted",
             Self::OutputClosed => "output",
         }
     }
@@ -130,9 +147,10 @@ impl Failure {
     /// The one line.
     pub(crate) fn message(&self) -> String {
         let text = match self {
-            Self::Usage { message } | Self::NotBuilt { message, .. } | Self::Internal { message, .. } => {
-                message.clone()
-            }
+            Self::Usage { message }
+            | Self::NotBuilt { message, .. }
+            | Self::Internal { message, .. }
+            | Self::Interrupted { message, .. } => message.clone(),
             Self::Input { message, file, line, .. } => format!("{}{message}", place(file, *line)),
             Self::InvalidBlock { invalid, file, line } => {
                 format!("{}{invalid}{}", place(file, *line), what_to_send(invalid))
@@ -153,7 +171,11 @@ impl Failure {
         if json {
             crate::report::print_json(&self.object());
         }
-        ExitCode::from(if matches!(self, Self::Usage { .. }) { 2 } else { 1 })
+        ExitCode::from(match self {
+            Self::Usage { .. } => 2,
+            Self::Interrupted { .. } => crate::interrupt::EXIT_CODE,
+            _ => 1,
+        })
     }
 
     fn object(&self) -> FailureReport {
@@ -186,6 +208,7 @@ impl Failure {
                 });
             }
             Self::Store { block, .. } | Self::Internal { block, .. } => at(block),
+            Self::Interrupted { block, .. } => at(&Some(*block)),
             Self::Usage { .. } | Self::OutputClosed => {}
         }
         FailureReport { ok: false, error }

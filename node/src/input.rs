@@ -6,8 +6,8 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use rhizome_chain::Incoming;
 use rhizome_primitives::{B256, Bytes, hex};
@@ -47,18 +47,41 @@ pub(crate) struct BlockFiles {
     current: Option<OpenFile>,
     range: BlockRangeArgs,
     read: Arc<AtomicU64>,
+    warnings: Warnings,
+}
+
+/// What is odd about files that are not wrong, in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl Warnings {
+    fn add(&self, warning: String) {
+        eprintln!("warning: {warning}");
+        if let Ok(mut list) = self.0.lock() {
+            list.push(warning);
+        }
+    }
+
+    /// Those so far.
+    pub(crate) fn take(&self) -> Vec<String> {
+        self.0.lock().map(|mut list| std::mem::take(&mut *list)).unwrap_or_default()
+    }
 }
 
 struct OpenFile {
     path: Arc<Path>,
     reader: Box<dyn BufRead + Send>,
     line: u64,
+    /// Lines that hold a block.
+    blocks: u64,
+    /// Those of them that were asked for.
+    taken: u64,
 }
 
 impl BlockFiles {
-    /// The files in their order; `read` counts the bytes taken from disk.
-    pub(crate) fn new(files: Vec<PathBuf>, range: BlockRangeArgs, read: Arc<AtomicU64>) -> Self {
-        Self { waiting: files.into_iter(), current: None, range, read }
+    /// The files in their order; `read` counts the bytes taken from disk. A file that gives no block is worth a warning.
+    pub(crate) fn new(files: Vec<PathBuf>, range: BlockRangeArgs, read: Arc<AtomicU64>, warnings: Warnings) -> Self {
+        Self { waiting: files.into_iter(), current: None, range, read, warnings }
     }
 
     fn next_block(&mut self) -> Result<Option<Incoming<Line>>, Failure> {
@@ -69,10 +92,17 @@ impl BlockFiles {
             }
             let Some(file) = &mut self.current else { continue };
             match file.next_line()? {
-                None => self.current = None,
+                None => {
+                    if let Some(warning) = file.oddity() {
+                        self.warnings.add(warning);
+                    }
+                    self.current = None;
+                }
                 Some(text) if text.is_empty() => {}
                 Some(text) => {
+                    file.blocks += 1;
                     if let Some(block) = file.parse(&text, &self.range)? {
+                        file.taken += 1;
                         return Ok(Some(block));
                     }
                 }
@@ -92,7 +122,9 @@ impl Iterator for BlockFiles {
 impl OpenFile {
     fn open(path: &Path, read: Arc<AtomicU64>) -> Result<Self, Failure> {
         let at = |error: std::io::Error| fault(path, None, error.to_string());
-        let file = File::open(path).map_err(at)?;
+        let file = File::open(path).map_err(|error| {
+            fault(path, None, format!("expected a file of blocks, which cannot be opened: {error}"))
+        })?;
         let mut raw = BufReader::with_capacity(1 << 17, Counted { file, read });
         let start = raw.fill_buf().map_err(at)?;
         let reader: Box<dyn BufRead + Send> = match start {
@@ -103,7 +135,17 @@ impl OpenFile {
             }
             _ => Box::new(raw),
         };
-        Ok(Self { path: path.into(), reader, line: 0 })
+        Ok(Self { path: path.into(), reader, line: 0, blocks: 0, taken: 0 })
+    }
+
+    /// What is odd about a file that was read to its end.
+    fn oddity(&self) -> Option<String> {
+        let path = self.path.display();
+        match (self.blocks, self.taken) {
+            (0, _) => Some(format!("{path}: expected one block a line, got none: the file is empty")),
+            (blocks, 0) => Some(format!("{path}: none of its {blocks} blocks is between --from and --to")),
+            _ => None,
+        }
     }
 
     /// The next line without its end; `None` at the end of the file.

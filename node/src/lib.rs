@@ -1,6 +1,7 @@
 //! The command line of the node: what the user typed, what the program runs on, and what it reports.
 //!
-//! [`run`] parses, runs one command and chooses the exit code: 0, 1 for a failure, 2 for wrong usage. Everything that goes wrong
+//! [`run`] parses, runs one command and chooses the exit code: 0, 1 for a failure, 2 for wrong usage, 130 where
+//! the user stopped it. Everything that goes wrong
 //! arrives here as a [`Failure`] and leaves as one line on standard error, and with `--json` as one object on standard output.
 
 pub mod args;
@@ -8,6 +9,7 @@ mod cli;
 mod commands;
 mod failure;
 mod input;
+mod interrupt;
 mod progress;
 mod report;
 mod settings;

@@ -91,6 +91,9 @@ pub(crate) struct ReplayReport {
     /// Where old states are given up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) gc: Option<CollectionReport>,
+    /// What was odd about the files; also on standard error.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) warnings: Vec<String>,
 }
 
 /// What was done to give up old states.

@@ -11,7 +11,7 @@ use rhizome_storage::{
 };
 use serde::Deserialize;
 
-use crate::args::{ByteSize, ChainArgs, DatadirArgs, EngineArgs, ExecutorKind, FlatDbVerify, GcArgs, Switch};
+use crate::args::{ByteSize, ChainArgs, DatadirArgs, EngineArgs, ExecutorKind, FlatDbVerify, GcArgs, Switch, gc_depth};
 use crate::failure::Failure;
 
 /// Where a value comes from.
@@ -67,7 +67,7 @@ struct ConfigFile {
 pub(crate) const DEFAULT_FILE: &str = "\
 # Rhizome's configuration. Every key is optional; environment (RHIZOME_CHAIN, …) and command line win over this file.
 
-# mainnet, testnet, regtest, or the path of a chain file. Default: the data directory's chain, else mainnet.
+# mainnet, testnet, testnet2, devnet, regtest, or the path of a chain file. Default: the data directory's chain, else mainnet.
 #chain = \"mainnet\"
 
 # Where the chain is kept. Default for a built-in network: rhizome/NETWORK in the user's data directory.
@@ -91,7 +91,7 @@ pub(crate) const DEFAULT_FILE: &str = "\
 # Bytes of nodes after which a new epoch is begun.
 #gc-epoch-size = \"1GiB\"
 
-# How many blocks below the head keep their states.
+# How many blocks below the head keep their states, at least 7.
 #gc-depth = 10000
 ";
 
@@ -147,7 +147,7 @@ impl Settings {
                 engine.gc.gc_depth,
                 "RHIZOME_GC_DEPTH",
                 file.gc_depth.map(|depth| depth.to_string()),
-                number,
+                gc_depth,
             )?,
         })
     }

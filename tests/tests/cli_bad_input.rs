@@ -172,6 +172,39 @@ fn a_wrong_block_in_the_middle() {
 }
 
 #[test]
+fn places_that_cannot_be_written() {
+    let Some(place) = Place::new("transfers") else { return };
+    run(arguments!["import", "--chain", place.file, "--datadir", "/proc/x", place.blocks])
+        .assert_failure(1, &["data directory /proc/x cannot be made", "expected a place", "choose another --datadir"]);
+    let data = place.path("data");
+    run(arguments!["import", "--chain", place.file, "--datadir", data, "--to", "3", place.blocks]).assert_ok();
+    let missing = place.path("missing").join("x");
+    let words = ["missing/x cannot be made", "expected a place", "choose another --output"];
+    let export = arguments!["export", "--datadir", data, "--from", "1", "--to", "2", "--output", missing];
+    run(export).assert_failure(1, &words);
+    run(arguments!["db", "export-state", "--datadir", data, "--block", "2", "--output", missing])
+        .assert_failure(1, &words);
+}
+
+#[test]
+fn files_without_a_block_are_worth_a_warning() {
+    let Some(place) = Place::new("transfers") else { return };
+    let (empty, blank) = (place.write("empty", ""), place.write("blank", "\n\n"));
+    let done =
+        run(arguments!["replay", "--json", "--chain", place.file, empty, blank, place.blocks, "--from", "1000000"]);
+    let done = done.assert_ok();
+    let report = done.json();
+    assert_eq!(report["blocks"], 0);
+    let warnings: Vec<&str> =
+        report["warnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    assert_eq!(warnings.len(), 3);
+    for (warning, words) in warnings.iter().zip(["empty: expected one block a line, got none", "blank: ", "--from"]) {
+        assert!(warning.contains(words), "{warning}");
+        assert!(done.stderr.contains(&format!("warning: {warning}")), "{done:?}");
+    }
+}
+
+#[test]
 fn chain_files_that_make_no_sense() {
     let Some(place) = Place::new("uncles") else { return };
     let cases: &[(&str, &str, &[&str])] = &[
@@ -279,6 +312,9 @@ fn bl_32_a_full_disk() {
 
 #[test]
 fn wrong_usage_exits_2() {
+    let shallow = run(arguments!["db", "gc", "--gc.depth", "6", "--datadir", "nowhere"]);
+    assert_eq!(shallow.code, Some(2));
+    assert!(shallow.stderr.contains("expected at least 7 blocks, got 6"), "{shallow:?}");
     for arguments in [
         arguments!["--nonsense"].to_vec(),
         arguments!["replay"].to_vec(),

@@ -3,6 +3,7 @@
 
 mod chain_support;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use chain_support::{Engine, TestChain};
@@ -16,6 +17,7 @@ use tempfile::TempDir;
 const BLOCKS: usize = 220;
 /// Heights for each segment; no divisor of the number of blocks.
 const EACH: u64 = 48;
+const GO: ControlFlow<()> = ControlFlow::Continue(());
 
 fn fed(folder: &std::path::Path, blocks: usize) -> TestChain {
     let chain = TestChain::open(&folder.join("chain.json"), Engine::Memory);
@@ -47,15 +49,17 @@ fn chains_replay_on_their_segments_only() {
         }
         let set = SegmentSet::open(directory.path()).unwrap();
         let stored: u64 = (1..=head).map(|number| chain.stored_blocks(number).unwrap().len() as u64).sum();
-        let whole = chain.replay_on_segments(&set, 1, head, |_| ()).unwrap();
+        let whole = chain.replay_on_segments(&set, 1, head, |_| GO).unwrap();
         assert_eq!(whole.blocks, stored);
         assert_eq!(whole.segments, head.div_ceil(EACH));
         // A part that begins and ends inside segments.
-        let part = chain.replay_on_segments(&set, EACH / 2, head - 3, |_| ()).unwrap();
+        let part = chain.replay_on_segments(&set, EACH / 2, head - 3, |_| GO).unwrap();
         assert!(part.blocks < whole.blocks && part.reads > 0);
+        let stopped = chain.replay_on_segments(&set, 1, head, |_| ControlFlow::Break(())).unwrap();
+        assert_eq!((stopped.blocks, stopped.segments), (1, 1));
         println!("{}: {} blocks on {nodes} nodes, {} read", folder.display(), whole.blocks, whole.reads);
         assert!(
-            chain.replay_on_segments(&set, 1, head + 1, |_| ()).is_err(),
+            chain.replay_on_segments(&set, 1, head + 1, |_| GO).is_err(),
             "no segment covers the block above the head"
         );
     }
@@ -89,7 +93,7 @@ fn chains_need_every_node_of_a_segment() {
             assert_eq!(store.misses().first, [missing]);
 
             let set = SegmentSet::open(directory.path()).unwrap();
-            let error = chain.replay_on_segments(&set, number, number, |_| ()).unwrap_err().to_string();
+            let error = chain.replay_on_segments(&set, number, number, |_| GO).unwrap_err().to_string();
             assert!(error.contains(&missing.to_string()) && error.contains(&path.display().to_string()), "{error}");
             named += 1;
         }

@@ -43,32 +43,65 @@ const LONG_VALUE_FIELD: usize = 32 + 3;
 #[non_exhaustive]
 pub enum NodeError {
     /// The bytes end inside a field.
-    #[error("the message ends inside a field")]
-    Truncated,
+    #[error("the message ends inside a field: expected {expected} bytes, got {got}")]
+    Truncated {
+        /// The field's bytes.
+        expected: u32,
+        /// The bytes that are left.
+        got: u32,
+    },
     /// Bytes follow the hash and length of a long value.
-    #[error("bytes follow the length of a long value")]
-    Excess,
+    #[error("bytes follow the length of a long value: expected none, got {got}")]
+    Excess {
+        /// How many.
+        got: u32,
+    },
     /// The path's length does not fit 31 bits.
-    #[error("the length of the path is out of range")]
-    PathLength,
+    #[error("the length of the path is out of range: expected at most {} bits, got {got}", i32::MAX)]
+    PathLength {
+        /// The length in bits, cut to 32 bits as rskj cuts it.
+        got: u32,
+    },
     /// A node inside a node has children of its own.
-    #[error("an embedded node has children")]
+    #[error("an embedded node has children: expected none")]
     EmbeddedChildren,
     /// A node stands inside its parent although it is longer than 44 bytes.
-    #[error("an embedded node is longer than {MAX_EMBEDDED} bytes")]
-    EmbeddedLength,
+    #[error("an embedded node: expected at most {MAX_EMBEDDED} bytes, got {got}")]
+    EmbeddedLength {
+        /// Its length in bytes.
+        got: u32,
+    },
     /// A value of over 32 bytes stands in the message.
-    #[error("a value of over {MAX_SHORT_VALUE} bytes stands in the message")]
-    LongInPlace,
+    #[error("a value in the message: expected at most {MAX_SHORT_VALUE} bytes, got {got}")]
+    LongInPlace {
+        /// Its length in bytes.
+        got: u32,
+    },
     /// The form before RSKIP107, which no state of ours holds.
-    #[error("the message has the form before RSKIP107")]
+    #[error("expected a message of the present form, got one of the form before RSKIP107")]
     OldForm,
     /// A node without children and value that is not the root.
-    #[error("the node holds nothing")]
+    #[error("the node holds nothing: expected a value or a child")]
     Empty,
     /// A value of at most 32 bytes is given by its hash.
-    #[error("a short value is given by its hash")]
-    ShortByHash,
+    #[error("a value given by its hash: expected more than {MAX_SHORT_VALUE} bytes, got {got}")]
+    ShortByHash {
+        /// Its length in bytes.
+        got: u32,
+    },
+}
+
+impl NodeError {
+    /// A field of so many bytes does not fit what is left.
+    #[cold]
+    pub(crate) fn truncated(expected: usize, left: &[u8]) -> Self {
+        Self::Truncated { expected: count(expected), got: count(left.len()) }
+    }
+}
+
+/// A number of bytes for a text.
+pub(crate) fn count(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// A child as its parent's message has it.
@@ -192,7 +225,7 @@ impl<'a> NodeView<'a> {
             let hash = reader.hash()?;
             let len = reader.take(3)?;
             if !reader.rest.is_empty() {
-                return Err(NodeError::Excess);
+                return Err(NodeError::Excess { got: count(reader.rest.len()) });
             }
             ValueView::Long { hash, len: u32::from_be_bytes([0, len[0], len[1], len[2]]) }
         } else if reader.rest.is_empty() {
@@ -250,7 +283,9 @@ impl<'a> NodeView<'a> {
                 ValueView::Long { hash: &hash, len: (bytes.len() & MAX_VALUE) as u32 }
             }
             ValueView::Long { len: 0, .. } => ValueView::None,
-            ValueView::Long { len, .. } if len as usize <= MAX_SHORT_VALUE => return Err(NodeError::ShortByHash),
+            ValueView::Long { len, .. } if len as usize <= MAX_SHORT_VALUE => {
+                return Err(NodeError::ShortByHash { got: len });
+            }
             other => other,
         };
         let mut out = Vec::with_capacity(self.message.len());
@@ -402,14 +437,14 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     #[inline]
     fn take(&mut self, len: usize) -> Result<&'a [u8], NodeError> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or(NodeError::Truncated)?;
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or_else(|| NodeError::truncated(len, self.rest))?;
         self.rest = rest;
         Ok(taken)
     }
 
     #[inline]
     fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], NodeError> {
-        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(NodeError::Truncated)?;
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or_else(|| NodeError::truncated(N, self.rest))?;
         self.rest = rest;
         Ok(taken)
     }
@@ -439,7 +474,7 @@ impl<'a> Reader<'a> {
             PATH_VAR_INT => {
                 let low = (self.var_int()? & 0xffff_ffff) as u32;
                 if low > i32::MAX as u32 {
-                    return Err(NodeError::PathLength);
+                    return Err(NodeError::PathLength { got: low });
                 }
                 low as usize
             }

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use alloy_primitives::{B256, Bytes};
 
-use crate::codec::{ChildView, MAX_EMBEDDED, MAX_SHORT_VALUE, NodeError, NodeView, ORCHID_ARITY, ValueView};
+use crate::codec::{ChildView, MAX_EMBEDDED, MAX_SHORT_VALUE, NodeError, NodeView, ORCHID_ARITY, ValueView, count};
 use crate::{StoreError, TrieError, TrieStore};
 
 /// Message bytes that a node holds in place: a branch without path takes 70 at most while less than 4 GiB lie below it.
@@ -164,7 +164,7 @@ fn check(message: &[u8]) -> Result<(), NodeError> {
                 return Err(NodeError::EmbeddedChildren);
             }
             if message.len() > MAX_EMBEDDED {
-                return Err(NodeError::EmbeddedLength);
+                return Err(NodeError::EmbeddedLength { got: count(message.len()) });
             }
         }
     }
@@ -173,8 +173,10 @@ fn check(message: &[u8]) -> Result<(), NodeError> {
 
 fn check_value(view: &NodeView<'_>) -> Result<(), NodeError> {
     match view.value {
-        ValueView::Short(bytes) if bytes.len() > MAX_SHORT_VALUE => Err(NodeError::LongInPlace),
-        ValueView::Long { len, .. } if len as usize <= MAX_SHORT_VALUE => Err(NodeError::ShortByHash),
+        ValueView::Short(bytes) if bytes.len() > MAX_SHORT_VALUE => {
+            Err(NodeError::LongInPlace { got: count(bytes.len()) })
+        }
+        ValueView::Long { len, .. } if len as usize <= MAX_SHORT_VALUE => Err(NodeError::ShortByHash { got: len }),
         ValueView::None if view.is_terminal() => Err(NodeError::Empty),
         _ => Ok(()),
     }

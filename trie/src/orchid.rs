@@ -40,16 +40,18 @@ impl<'a> OrchidView<'a> {
     /// # Errors
     /// When the message is too short or not of the old form.
     pub fn parse(message: &'a [u8]) -> Result<Self, NodeError> {
-        let (header, mut rest) = message.split_first_chunk::<6>().ok_or(NodeError::Truncated)?;
+        let (header, mut rest) = message.split_first_chunk::<6>().ok_or_else(|| NodeError::truncated(6, message))?;
         let [arity, flags, _, bitmap, path_high, path_low] = *header;
         if arity != ORCHID_ARITY {
             return Err(NodeError::OldForm);
         }
         let path_bits = usize::from(u16::from_be_bytes([path_high, path_low]));
-        let (packed, behind) = rest.split_at_checked(path_bits.div_ceil(8)).ok_or(NodeError::Truncated)?;
+        let path_bytes = path_bits.div_ceil(8);
+        let (packed, behind) =
+            rest.split_at_checked(path_bytes).ok_or_else(|| NodeError::truncated(path_bytes, rest))?;
         rest = behind;
         let mut hash = || -> Result<&'a B256, NodeError> {
-            let (hash, behind) = rest.split_first_chunk::<32>().ok_or(NodeError::Truncated)?;
+            let (hash, behind) = rest.split_first_chunk::<32>().ok_or_else(|| NodeError::truncated(32, rest))?;
             rest = behind;
             Ok(hash.into())
         };

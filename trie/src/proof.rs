@@ -11,16 +11,20 @@ use crate::{Trie, TrieError};
 #[non_exhaustive]
 pub enum ProofError {
     /// No message.
-    #[error("the proof has no nodes")]
+    #[error("the proof is empty: expected the nodes from the key's one up to the root")]
     Empty,
     /// A message is not the one that its parent, or the root hash, names.
-    #[error("node {index} is not the one that is named above it")]
+    #[error("node {index} is not the one that is named above it: expected {expected}, got {got}")]
     Unlinked {
         /// Its place in the proof, from the leaf.
         index: usize,
+        /// Keccak of the message that its parent, or the root hash, names.
+        expected: B256,
+        /// Keccak of the message that is there.
+        got: B256,
     },
     /// The way to the key does not go through these nodes.
-    #[error("node {index} does not lie on the way to the key")]
+    #[error("node {index} does not lie on the way to the key: expected a path that the key goes on from")]
     OffPath {
         /// Its place in the proof, from the leaf.
         index: usize,
@@ -90,8 +94,9 @@ impl Trie {
 pub fn verify_proof(root: &B256, key: &[u8], proof: &[Bytes]) -> Result<Proven, ProofError> {
     let mut rest = Bits::of_key(key);
     let last = proof.len().checked_sub(1).ok_or(ProofError::Empty)?;
-    if keccak256(&proof[last]) != *root {
-        return Err(ProofError::Unlinked { index: last });
+    let got = keccak256(&proof[last]);
+    if got != *root {
+        return Err(ProofError::Unlinked { index: last, expected: *root, got });
     }
     for index in (0..=last).rev() {
         let view = NodeView::parse(&proof[index]).map_err(|reason| ProofError::Corrupt { index, reason })?;
@@ -112,13 +117,14 @@ pub fn verify_proof(root: &B256, key: &[u8], proof: &[Bytes]) -> Result<Proven, 
         if path.len() == rest.len() {
             return Err(ProofError::OffPath { index });
         }
-        let linked = match view.children[usize::from(rest.get(path.len()))] {
+        let below = &proof[index - 1];
+        let (expected, got) = match view.children[usize::from(rest.get(path.len()))] {
             ChildView::Empty => return Err(ProofError::OffPath { index }),
-            ChildView::Hash(hash) => keccak256(&proof[index - 1]) == *hash,
-            ChildView::Embedded(message) => *proof[index - 1] == *message,
+            ChildView::Hash(hash) => (*hash, keccak256(below)),
+            ChildView::Embedded(message) => (keccak256(message), keccak256(below)),
         };
-        if !linked {
-            return Err(ProofError::Unlinked { index: index - 1 });
+        if expected != got {
+            return Err(ProofError::Unlinked { index: index - 1, expected, got });
         }
         rest = rest.from(path.len() + 1);
     }

@@ -317,16 +317,16 @@ fn a_record_that_is_no_node_is_a_fault() {
     short_by_hash.extend([9; 32]);
     short_by_hash.extend([0, 0, 32]);
     for (record, reason) in [
-        (&long_in_place[..], NodeError::LongInPlace),
-        (&long_embedded, NodeError::EmbeddedLength),
-        (&short_by_hash, NodeError::ShortByHash),
-        (&[], NodeError::Truncated),
+        (&long_in_place[..], NodeError::LongInPlace { got: 33 }),
+        (&long_embedded, NodeError::EmbeddedLength { got: 45 }),
+        (&short_by_hash, NodeError::ShortByHash { got: 32 }),
+        (&[], NodeError::Truncated { expected: 1, got: 0 }),
         (&[0x40], NodeError::Empty),
         (&[0x02, 0, 0, 0, 0, 0], NodeError::OldForm),
-        (&[0x4a, 2, 0x48, 1], NodeError::Truncated),
+        (&[0x4a, 2, 0x48, 1], NodeError::Truncated { expected: 1, got: 0 }),
         (&[0x4a, 1, 0x40, 1], NodeError::Empty),
         (&[0x4a, 5, 0x4a, 1, 0x40, 1, 9, 1], NodeError::EmbeddedChildren),
-        (&[0x50, 255, 255, 0, 0, 0, 0x80, 0, 0, 0, 0], NodeError::PathLength),
+        (&[0x50, 255, 255, 0, 0, 0, 0x80, 0, 0, 0, 0], NodeError::PathLength { got: 0x8000_0000 }),
     ] {
         let store = Arc::new(MemoryTrieStore::new());
         let hash = B256::repeat_byte(9);

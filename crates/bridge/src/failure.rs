@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rhizome_primitives::rlp::RlpError;
 
-use crate::host::HostFault;
+use crate::host::{HostFault, NoFederation};
 
 /// What takes the place of a Java exception inside the Bridge.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +47,12 @@ impl Failure {
 impl From<RlpError> for Failure {
     fn from(error: RlpError) -> Self {
         Failure::Threw(format!("stored cell does not decode: {error}").into())
+    }
+}
+
+impl From<NoFederation> for Failure {
+    fn from(missing: NoFederation) -> Self {
+        Failure::Threw(missing.to_string().into())
     }
 }
 

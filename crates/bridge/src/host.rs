@@ -102,6 +102,36 @@ pub enum BridgeOutcome {
     },
 }
 
+/// The network's constants name no federation (rskj's `BridgeDevNetConstants`; fee, whitelist and cap are missing, too).
+///
+/// In rskj that is a null pointer wherever the Bridge is met:
+/// - a direct transaction to it throws where nothing catches it (`BridgeUtils.isFreeBridgeTx`, or `Bridge.init` once such
+///   transactions are paid): no block can hold it;
+/// - a call from code throws in `Bridge.init` (`WhitelistSupportImpl`), so the calling frame fails with all its gas;
+/// - REMASC's payment throws inside the contract, after the labs were paid and before the rest: the block is valid, the
+///   receipt says success, and nothing of REMASC's own cells is saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the network's constants name no federation for the Bridge")]
+pub struct NoFederation;
+
+/// Why nobody can tell the federators whom REMASC pays.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemascError {
+    /// rskj's code threw; its text, for people.
+    #[error("{0}")]
+    Threw(String),
+    /// The state is not available.
+    #[error(transparent)]
+    Host(#[from] HostFault),
+}
+
+impl From<NoFederation> for RemascError {
+    fn from(missing: NoFederation) -> Self {
+        Self::Threw(missing.to_string())
+    }
+}
+
 /// Why the price of a call cannot be told.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -109,6 +139,9 @@ pub enum GasError {
     /// rskj fails here outside of any handler, so that no block with such a call can be built or accepted.
     #[error("no block can hold this call of the Bridge: {0}")]
     Unbuildable(&'static str),
+    /// rskj cannot even set its Bridge up for the call. Unlike the other, the exception has a text.
+    #[error(transparent)]
+    NoFederation(#[from] NoFederation),
     /// The state is not available.
     #[error(transparent)]
     Host(#[from] HostFault),

@@ -54,7 +54,9 @@ use std::sync::Arc;
 use rhizome_chainspec::{Activations, ChainSpec, Network, Rskip};
 use rhizome_primitives::{Address, B256, U256};
 
-pub use host::{BlockView, BridgeCall, BridgeHost, BridgeOutcome, CallKind, GasError, HostFault};
+pub use host::{
+    BlockView, BridgeCall, BridgeHost, BridgeOutcome, CallKind, GasError, HostFault, NoFederation, RemascError,
+};
 pub use session::BridgeSession;
 
 use constants::BridgeConstants;
@@ -66,16 +68,15 @@ use peg::{CallState, Peg};
 #[derive(Debug)]
 pub struct Bridge {
     constants: &'static BridgeConstants,
-    genesis: Arc<Federation>,
+    /// The federation that everything starts from; no call gets anywhere without.
+    genesis: Result<Arc<Federation>, NoFederation>,
     federations: FederationCache,
-    /// False on the development network: the reference has no federation's constants there and cannot run its own Bridge.
-    runs: bool,
 }
 
 impl Bridge {
     fn new(constants: &'static BridgeConstants) -> Self {
-        let genesis = Arc::new(Federation::genesis(&constants.federation));
-        Self { constants, genesis, federations: FederationCache::new(), runs: true }
+        let genesis = Ok(Arc::new(Federation::genesis(&constants.federation)));
+        Self { constants, genesis, federations: FederationCache::new() }
     }
 
     /// Rootstock's main network.
@@ -93,23 +94,20 @@ impl Bridge {
         Self::new(BridgeConstants::regtest())
     }
 
-    /// The network of a specification. On the development network every call is a [`HostFault`]: the reference's constants for
-    /// it (`BridgeDevNetConstants`) name no federation, so its own Bridge fails there; how exactly is not built.
+    /// The development network's, which cannot run: see [`NoFederation`].
+    pub fn devnet() -> Self {
+        // No call comes as far as a constant.
+        Self { genesis: Err(NoFederation), ..Self::testnet() }
+    }
+
+    /// The network of a specification.
     pub fn for_spec(spec: &ChainSpec) -> Self {
         match spec.network {
             Network::Mainnet => Self::mainnet(),
             Network::Testnet | Network::Testnet2 => Self::testnet(),
             Network::Regtest => Self::regtest(),
             // Devnet, and what is not known here.
-            _ => Self { runs: false, ..Self::testnet() },
-        }
-    }
-
-    pub(crate) fn check_runs(&self) -> Result<(), HostFault> {
-        if self.runs {
-            Ok(())
-        } else {
-            Err(HostFault("the development network has no federation for the Bridge".into()))
+            _ => Self::devnet(),
         }
     }
 
@@ -118,8 +116,8 @@ impl Bridge {
         self.constants
     }
 
-    pub(crate) fn genesis(&self) -> &Arc<Federation> {
-        &self.genesis
+    pub(crate) fn genesis(&self) -> Result<&Arc<Federation>, NoFederation> {
+        self.genesis.as_ref().map_err(|missing| *missing)
     }
 
     pub(crate) fn federations(&self) -> &FederationCache {
@@ -134,28 +132,37 @@ impl Bridge {
     /// Whether a transaction to the Bridge costs nothing (`BridgeUtils.isFreeBridgeTx`): those of the first federation's
     /// members and of some voters, until the rule that such transactions are paid. `is_signed` says whether the signature is
     /// one that the network accepts; internal transactions have none.
-    pub fn is_free_tx(&self, sender: &Address, is_signed: bool, activations: Activations) -> bool {
+    ///
+    /// # Errors
+    /// While some are free, a network without federation cannot tell; in rskj nothing catches that.
+    pub fn is_free_tx(
+        &self,
+        sender: &Address,
+        is_signed: bool,
+        activations: Activations,
+    ) -> Result<bool, NoFederation> {
+        if activations.is_active(Rskip::BridgeTxsPaid) || !is_signed {
+            return Ok(false);
+        }
         let constants = self.constants;
-        !activations.is_active(Rskip::BridgeTxsPaid)
-            && is_signed
-            && (self.genesis.has_member_with_rsk_address(sender)
-                || constants.federation.change_authorizer.is_authorized(sender)
-                || constants.whitelist.change_authorizer.is_authorized(sender)
-                || constants.fee_per_kb.change_authorizer.is_authorized(sender))
+        Ok(self.genesis()?.has_member_with_rsk_address(sender)
+            || constants.federation.change_authorizer.is_authorized(sender)
+            || constants.whitelist.change_authorizer.is_authorized(sender)
+            || constants.fee_per_kb.change_authorizer.is_authorized(sender))
     }
 
     /// The federators that get a part of the miners' fees of a block (`RemascFederationProvider`): the federation active at
     /// that block's number by the cells as they are now, in the order of its members. Reads cells, writes none.
     ///
     /// # Errors
-    /// When the state is not available, or a cell holds what no federation is.
+    /// [`RemascError::Threw`] without a federation, or where a cell holds what no federation is.
     pub fn remasc_federation(
         &self,
         host: &mut dyn BridgeHost,
         candidate_number: u64,
         activations: Activations,
-    ) -> Result<Vec<Address>, HostFault> {
-        self.check_runs()?;
+    ) -> Result<Vec<Address>, RemascError> {
+        let genesis = self.genesis()?;
         let call = BridgeCall {
             sender: Address::ZERO,
             value: U256::ZERO,
@@ -170,7 +177,7 @@ impl Bridge {
         let mut state = CallState::default();
         let mut peg = Peg {
             constants: self.constants,
-            genesis: &self.genesis,
+            genesis,
             federations: &self.federations,
             call: &call,
             host,
@@ -179,8 +186,8 @@ impl Bridge {
         };
         let federation = match peg.active_federation() {
             Ok(federation) => federation,
-            Err(Failure::Host(fault)) => return Err(fault),
-            Err(other) => return Err(HostFault(other.to_string().into())),
+            Err(Failure::Host(fault)) => return Err(fault.into()),
+            Err(other) => return Err(RemascError::Threw(other.to_string())),
         };
         let by_rsk_key = activations.is_active(Rskip::R415);
         let address = |member: &federation::FederationMember| match by_rsk_key {

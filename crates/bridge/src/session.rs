@@ -7,7 +7,7 @@ use crate::Bridge;
 use crate::abi::{Output, decode_arguments, encode_output};
 use crate::dispatch::{Arguments, Callers, DEFAULT_GAS, Gas, Method, default_method, find, headers_gas};
 use crate::failure::{Failure, Result};
-use crate::host::{BridgeCall, BridgeHost, BridgeOutcome, CallKind, GasError, HostFault};
+use crate::host::{BridgeCall, BridgeHost, BridgeOutcome, CallKind, GasError, HostFault, NoFederation};
 use crate::peg::{CallState, Peg};
 
 /// A call that was understood.
@@ -40,16 +40,17 @@ impl<'a> BridgeSession<'a> {
     /// The call's price. Zero for those whose transactions are free.
     ///
     /// # Errors
-    /// [`GasError::Unbuildable`] where rskj fails outside of any handler.
+    /// [`GasError::Unbuildable`] and [`GasError::NoFederation`] where rskj fails outside of any handler.
     pub fn required_gas(&mut self, host: &mut dyn BridgeHost) -> Result<u64, GasError> {
-        self.bridge.check_runs()?;
+        // rskj sets the whole Bridge up first.
+        self.bridge.genesis()?;
         let activations = self.call.activations;
         if self.call.is_from_contract() && !activations.is_active(Rskip::R88) {
             return Err(GasError::Unbuildable("call from a contract before RSKIP-88"));
         }
         // A call over RPC has no signature that could be accepted.
         let is_signed = !self.call.is_from_contract() && !self.call.local_call;
-        if self.bridge.is_free_tx(&self.call.sender, is_signed, activations) {
+        if self.bridge.is_free_tx(&self.call.sender, is_signed, activations)? {
             return Ok(0);
         }
         let Some(parsed) = self.parsed.take() else { return Ok(DEFAULT_GAS) };
@@ -58,7 +59,7 @@ impl<'a> BridgeSession<'a> {
             Gas::Headers => Ok(headers_gas(activations, parsed.arguments.byte_strings(0).len())),
             Gas::Confirmations => {
                 let (block, branch) = (parsed.arguments.btc_hash(1), parsed.arguments.words(3).len());
-                match self.peg(host).btc_confirmations_gas(block, branch) {
+                match self.peg(host)?.btc_confirmations_gas(block, branch) {
                     Ok(price) => Ok(price),
                     Err(Failure::Host(fault)) => Err(GasError::Host(fault)),
                     Err(_) => Err(GasError::Unbuildable("the Bitcoin store cannot be opened")),
@@ -74,7 +75,6 @@ impl<'a> BridgeSession<'a> {
     /// # Errors
     /// When the state is not available.
     pub fn execute(&mut self, host: &mut dyn BridgeHost) -> Result<BridgeOutcome, HostFault> {
-        self.bridge.check_runs()?;
         match self.run(host) {
             Ok(returned) => Ok(BridgeOutcome::Returned(returned)),
             Err(Failure::Host(fault)) => Err(fault),
@@ -85,13 +85,14 @@ impl<'a> BridgeSession<'a> {
     }
 
     fn run(&mut self, host: &mut dyn BridgeHost) -> Result<Option<Bytes>> {
+        self.bridge.genesis()?;
         let activations = self.call.activations;
         let illegal_throws = activations.is_active(Rskip::R88);
         let Some(ParsedCall { method, arguments }) = self.parsed.take() else {
             return if illegal_throws { Err(Failure::threw("invalid data given")) } else { Ok(None) };
         };
         check_restrictions(&self.call, method)?;
-        let mut peg = self.peg(host);
+        let mut peg = self.peg(host)?;
         let result = authorize(&mut peg, method).and_then(|()| (method.handler)(&mut peg, &arguments));
         let output = match result {
             Err(Failure::Illegal(_)) if !illegal_throws => return Ok(None),
@@ -101,16 +102,16 @@ impl<'a> BridgeSession<'a> {
         Ok(encode(method, output, activations.is_active(Rskip::R417)))
     }
 
-    fn peg<'s>(&'s mut self, host: &'s mut dyn BridgeHost) -> Peg<'s> {
-        Peg {
+    fn peg<'s>(&'s mut self, host: &'s mut dyn BridgeHost) -> Result<Peg<'s>, NoFederation> {
+        Ok(Peg {
             constants: self.bridge.constants(),
-            genesis: self.bridge.genesis(),
+            genesis: self.bridge.genesis()?,
             federations: self.bridge.federations(),
             call: &self.call,
             host,
             cells: &mut self.state.cells,
             chain: &mut self.state.chain,
-        }
+        })
     }
 }
 

@@ -59,7 +59,7 @@ fn with_peg(activations: Activations, check: impl FnOnce(&mut Peg<'_>)) {
     let (mut state, mut host) = (CallState::default(), Empty::default());
     check(&mut Peg {
         constants: bridge.constants(),
-        genesis: bridge.genesis(),
+        genesis: bridge.genesis().unwrap(),
         federations: bridge.federations(),
         call: &call,
         host: &mut host,
@@ -223,7 +223,7 @@ fn a_validation_spend_that_cannot_pay_its_fees_fails_the_update() {
 
 #[test]
 fn a_header_with_a_count_below_zero_is_no_illegal_argument() {
-    let federator = Bridge::regtest().genesis().members()[0].rsk_address();
+    let federator = Bridge::regtest().genesis().unwrap().members()[0].rsk_address();
     let with_tail = |tail: &[u8]| {
         let header = [&[0; 80], tail].concat();
         let word = |number: usize| B256::from(U256::from(number));

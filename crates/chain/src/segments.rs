@@ -3,6 +3,7 @@
 //! Building executes each block of a range from its parent's root with nothing in memory, so that the footprint is whole: a
 //! replay may begin at any block of the range, and nodes that the range itself makes and reads are in the file too.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -114,7 +115,8 @@ impl Chain {
         Ok((records, blocks))
     }
 
-    /// Executes the stored blocks of a range of heights on the segments that cover it, and on nothing else.
+    /// Executes the stored blocks of a range of heights on the segments that cover it, and on nothing else. `each` sees every
+    /// block when it is done, and may end the replay there.
     ///
     /// # Errors
     /// When no segment covers a block, a segment is damaged or of another chain, or a node is missing from it; the message
@@ -124,7 +126,7 @@ impl Chain {
         segments: &SegmentSet,
         from: u64,
         to: u64,
-        mut each: impl FnMut(BlockSummary),
+        mut each: impl FnMut(BlockSummary) -> ControlFlow<()>,
     ) -> Result<SegmentReplay> {
         let mut done = SegmentReplay::default();
         let genesis = self.main_record(0)?.hash;
@@ -145,11 +147,14 @@ impl Chain {
             segment.preload();
             let store = Arc::new(SegmentStore::new(segment));
             let end = to.min(info.header.range.to);
-            self.replay_heights(&store, number, end, &mut done, &mut each)?;
+            let flow = self.replay_heights(&store, number, end, &mut done, &mut each)?;
             let stats = store.stats();
             done.segments += 1;
             done.reads += stats.reads;
             done.bytes_read += stats.bytes_read;
+            if flow.is_break() {
+                break;
+            }
             number = end + 1;
         }
         Ok(done)
@@ -161,8 +166,8 @@ impl Chain {
         from: u64,
         to: u64,
         done: &mut SegmentReplay,
-        each: &mut impl FnMut(BlockSummary),
-    ) -> Result<()> {
+        each: &mut impl FnMut(BlockSummary) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
         let nodes: Arc<dyn TrieStore> = Arc::clone(store) as Arc<dyn TrieStore>;
         let reexecution = Reexecution::new(self);
         let mut below: Option<(B256, Trie)> = None;
@@ -187,11 +192,13 @@ impl Chain {
                 if stored.main {
                     main = Some((summary.hash, ran.state.prune(TRIE_BUDGET)));
                 }
-                each(summary);
+                if each(summary).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
             below = main;
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     fn main_record(&self, number: u64) -> Result<BlockRecord> {

@@ -29,7 +29,7 @@ pub enum ChainSpecError {
         source: serde_json::Error,
     },
     /// A key that means nothing at its place.
-    #[error("{}: unknown key {key:?} in {place}{}", path.display(), hint(nearest))]
+    #[error("{}: unknown key {key:?} in {place}; {}", path.display(), hint(nearest, known))]
     UnknownKey {
         /// The file.
         path: PathBuf,
@@ -37,8 +37,10 @@ pub enum ChainSpecError {
         place: String,
         /// The key.
         key: String,
-        /// The known key that is most like it.
+        /// The known key that it is like, if there is one.
         nearest: Option<String>,
+        /// The keys that may stand here.
+        known: Vec<String>,
     },
     /// A key that must be there is not.
     #[error("{}: {place} has no {key:?}", path.display())]
@@ -64,6 +66,9 @@ pub enum ChainSpecError {
     },
 }
 
-fn hint(nearest: &Option<String>) -> String {
-    nearest.as_ref().map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"))
+fn hint(nearest: &Option<String>, known: &[String]) -> String {
+    match nearest {
+        Some(nearest) => format!("did you mean {nearest}?"),
+        None => format!("expected one of {}", known.join(", ")),
+    }
 }

@@ -103,6 +103,7 @@ fn unknown_height(place: &Place<'_>, key: &str, in_upgrades: bool) -> ChainSpecE
             place: place.name(),
             key: key.to_owned(),
             nearest: Some(format!("{object}.{key}")),
+            known: Vec::new(),
         };
     }
     let known: Vec<&str> = if in_upgrades {
@@ -172,6 +173,10 @@ mod tests {
         assert_eq!(
             message(r#"{"base":"regtest","activation":{}}"#),
             r#"chain.json: unknown key "activation" in the file; did you mean activations?"#
+        );
+        assert_eq!(
+            message(r#"{"base":"regtest","colour":1}"#),
+            r#"chain.json: unknown key "colour" in the file; expected one of base, genesis, activations, rskips"#
         );
     }
 

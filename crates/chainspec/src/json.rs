@@ -142,6 +142,7 @@ impl<'a> Place<'a> {
             place: self.name(),
             key: key.to_owned(),
             nearest: nearest(key, known).map(str::to_owned),
+            known: known.iter().map(|key| (*key).to_owned()).collect(),
         }
     }
 
@@ -183,14 +184,21 @@ fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The known key that takes the fewest edits, letters' case aside.
+/// The known key that takes the fewest edits, letters' case aside, where it is like the key at all: at most one letter in three
+/// differs, or one begins with the other.
 fn nearest<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
     // A key of a megabyte is like none of ours.
     if key.len() > 64 {
         return None;
     }
     let key = key.to_lowercase();
-    known.iter().copied().min_by_key(|candidate| edits(&key, &candidate.to_lowercase()))
+    let (edits, nearest) = known
+        .iter()
+        .map(|candidate| (edits(&key, &candidate.to_lowercase()), *candidate))
+        .min_by_key(|(edits, _)| *edits)?;
+    let found = nearest.to_lowercase();
+    let begins = key.len().min(found.len()) >= 3 && (key.starts_with(&found) || found.starts_with(&key));
+    (begins || 3 * edits <= key.len().max(found.len())).then_some(nearest)
 }
 
 /// Levenshtein distance.
@@ -221,6 +229,8 @@ mod tests {
         assert_eq!(nearest("iris3000", &known), Some("iris300"));
         assert_eq!(nearest(&"x".repeat(100_000), &known), None);
         assert_eq!(nearest("x", &[]), None);
+        assert_eq!(nearest("x", &known), None);
+        assert_eq!(nearest("colour", &["base", "genesis", "activations", "rskips"]), None);
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Difficulty {
         const FIELD: &str = "difficulty";
         let Some(first) = bytes.first() else { return Err(DecodeError::Empty { field: FIELD }) };
         if first & 0x80 != 0 {
-            return Err(DecodeError::Negative { field: FIELD });
+            return Err(DecodeError::Negative { field: FIELD, first: *first });
         }
         unsigned(bytes).map(Self).ok_or(DecodeError::OutOfRange { field: FIELD, bits: 256 })
     }

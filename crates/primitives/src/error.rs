@@ -42,16 +42,18 @@ pub enum DecodeError {
         bits: u32,
     },
     /// A field that must not be empty is empty.
-    #[error("{field} is empty")]
+    #[error("{field} is empty: expected at least one byte")]
     Empty {
         /// The field.
         field: &'static str,
     },
     /// A number that must not be negative is negative.
-    #[error("{field} is negative")]
+    #[error("{field} is negative: expected zero or more, got a number that begins with {first:#04x}")]
     Negative {
         /// The field.
         field: &'static str,
+        /// Its first byte, whose top bit is the sign.
+        first: u8,
     },
     /// A version byte that no known form has.
     #[error("unknown version {got} of {what}: expected 1 or 2")]

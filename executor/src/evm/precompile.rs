@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use rhizome_bridge::NoFederation;
 use rhizome_primitives::{Address, AncestorProvider, B256, Bytes, Transaction, U256};
 
 use super::env::{BlockEnv, TxEnv};
@@ -119,7 +120,10 @@ pub trait Precompiles: fmt::Debug + Send + Sync {
     fn sees_transaction(&self, address: &Address) -> bool;
 
     /// Whether a direct transaction to the Bridge costs nothing (`BridgeUtils.isFreeBridgeTx`).
-    fn is_free_bridge_tx(&self, sender: &Address, to: &Address, block: &BlockEnv) -> bool;
+    ///
+    /// # Errors
+    /// Where rskj throws, which no block can hold then.
+    fn is_free_bridge_tx(&self, sender: &Address, to: &Address, block: &BlockEnv) -> Result<bool, NoFederation>;
 
     /// Runs a call: computes the price, hands it to `charge`, and goes on only if that answers `true`.
     ///

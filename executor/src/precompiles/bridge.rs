@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rhizome_bridge::{Bridge, BridgeCall, BridgeOutcome, GasError};
+use rhizome_bridge::{Bridge, BridgeCall, BridgeOutcome, GasError, NoFederation, RemascError};
 use rhizome_chainspec::{Activations, ChainSpec};
 use rhizome_primitives::{Address, Bytes};
 
@@ -29,7 +29,7 @@ impl BridgeContract {
     }
 
     /// Whether a transaction to the Bridge costs nothing. One whose signature the network does not accept is refused anyway.
-    pub(super) fn is_free_tx(&self, sender: &Address, block: &BlockEnv) -> bool {
+    pub(super) fn is_free_tx(&self, sender: &Address, block: &BlockEnv) -> Result<bool, NoFederation> {
         self.bridge.is_free_tx(sender, true, block.activations)
     }
 
@@ -39,10 +39,13 @@ impl BridgeContract {
         state: &mut WorldState,
         candidate_number: u64,
         activations: Activations,
-    ) -> Result<Vec<Address>, Fault> {
+    ) -> Result<Vec<Address>, PrecompileError> {
         let host = &mut BridgeState::new(state, None);
         let work = || self.bridge.remasc_federation(host, candidate_number, activations);
-        Ok(watch::bridge(self.watch.as_ref(), work)?)
+        watch::bridge(self.watch.as_ref(), work).map_err(|error| match error {
+            RemascError::Host(fault) => Fault::from(fault).into(),
+            threw => PrecompileError::threw(threw.to_string()),
+        })
     }
 
     pub(super) fn call(
@@ -74,6 +77,7 @@ impl BridgeContract {
         let mut host = BridgeState::new(state, call.transaction);
         let price = session.required_gas(&mut host).map_err(|error| match error {
             GasError::Host(fault) => Fault::from(fault).into(),
+            GasError::NoFederation(missing) => PrecompileError::PriceThrew { message: Some(missing.to_string()) },
             _ => PrecompileError::PriceThrew { message: None },
         })?;
         pay(price)?;

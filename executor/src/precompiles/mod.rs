@@ -18,6 +18,7 @@ mod watch;
 
 use std::sync::Arc;
 
+use rhizome_bridge::NoFederation;
 use rhizome_chainspec::{Activations, ChainSpec, Rskip};
 use rhizome_primitives::{Address, BRIDGE_ADDRESS, Bytes, REMASC_ADDRESS, address};
 
@@ -186,8 +187,8 @@ impl Precompiles for RskPrecompiles {
         Precompile::at(address, Activations::ALL).is_some_and(Precompile::sees_transaction)
     }
 
-    fn is_free_bridge_tx(&self, sender: &Address, to: &Address, block: &BlockEnv) -> bool {
-        *to == BRIDGE_ADDRESS && self.bridge.is_free_tx(sender, block)
+    fn is_free_bridge_tx(&self, sender: &Address, to: &Address, block: &BlockEnv) -> Result<bool, NoFederation> {
+        if *to == BRIDGE_ADDRESS { self.bridge.is_free_tx(sender, block) } else { Ok(false) }
     }
 
     fn call(

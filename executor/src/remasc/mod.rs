@@ -73,7 +73,8 @@ struct Payout<'a> {
 }
 
 impl Payout<'_> {
-    fn process(&mut self, bridge: &BridgeContract) -> Result<(), Fault> {
+    /// Where it throws, what was paid stays paid, and no cell was saved.
+    fn process(&mut self, bridge: &BridgeContract) -> Result<(), PrecompileError> {
         let Some(candidate_number) = self.block.number.checked_sub(self.config.maturity).filter(|&number| number >= 1)
         else {
             return Ok(());
@@ -117,10 +118,11 @@ impl Payout<'_> {
                 reward -= punishment;
                 self.cells.burn(self.state, punishment)?;
             }
-            self.pay(&candidate_hash, miner(&candidate), reward)
+            self.pay(&candidate_hash, miner(&candidate), reward)?;
         } else {
-            self.pay_with_siblings(&candidate_hash, &candidate, &siblings, reward, was_broken)
+            self.pay_with_siblings(&candidate_hash, &candidate, &siblings, reward, was_broken)?;
         }
+        Ok(())
     }
 
     /// The candidate's hash, and its siblings in the order in which its next seven descendants include them.
@@ -168,12 +170,12 @@ impl Payout<'_> {
         candidate_number: u64,
         amount: U256,
         has_minimum: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PrecompileError> {
         let due = add(self.cells.federation_balance(self.state)?, amount)?;
         // The federation of the candidate's height, by the Bridge's cells and the rules as they are now.
         let receivers = bridge.remasc_federation(self.state, candidate_number, self.block.activations)?;
         let Some((last, others)) = receivers.split_last() else {
-            return Err(Fault::Internal("the federation has no members".to_owned()));
+            return Err(Fault::Internal("the federation has no members".to_owned()).into());
         };
         let (share, rest) = due.div_rem(U256::from(receivers.len()));
         if has_minimum {
@@ -186,7 +188,7 @@ impl Payout<'_> {
         for receiver in others {
             self.pay(candidate, *receiver, share)?;
         }
-        self.pay(candidate, *last, share + rest)
+        Ok(self.pay(candidate, *last, share + rest)?)
     }
 
     fn pay_with_siblings(

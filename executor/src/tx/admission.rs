@@ -89,7 +89,7 @@ pub(super) fn intrinsic_gas_of(data: &[u8], creates: bool, activations: Activati
 impl TransactionExecutor<'_> {
     /// The intrinsic gas of a transaction of this block: none for the reward transaction and for the federators' transactions
     /// to the Bridge while those are free.
-    pub(super) fn intrinsic(&self, tx: &Transaction, sender: Sender) -> u64 {
+    fn intrinsic(&self, tx: &Transaction, sender: Sender) -> Result<u64, TxError> {
         let host = &self.evm.host;
         let free = match sender {
             Sender::Remasc => true,
@@ -97,20 +97,21 @@ impl TransactionExecutor<'_> {
                 tx.to == Some(BRIDGE_ADDRESS)
                     && !host.block.activations.is_active(Rskip::BridgeTxsPaid)
                     && tx.accepts_signature(host.block.chain_id)
-                    && self.is_free_sender(&sender)
+                    && self.is_free_sender(&sender)?
             }
         };
-        if free { 0 } else { intrinsic_gas(tx, host.block.activations) }
+        Ok(if free { 0 } else { intrinsic_gas(tx, host.block.activations) })
     }
 
-    fn is_free_sender(&self, sender: &Address) -> bool {
+    fn is_free_sender(&self, sender: &Address) -> Result<bool, TxError> {
         let host = &self.evm.host;
-        host.precompiles.is_free_bridge_tx(sender, &BRIDGE_ADDRESS, host.block)
+        let free = host.precompiles.is_free_bridge_tx(sender, &BRIDGE_ADDRESS, host.block);
+        free.map_err(|missing| TxError::Unbuildable(missing.to_string()))
     }
 
     /// Checks in rskj's order.
     pub(super) fn admit(&mut self, tx: &Transaction, sender: Sender) -> Result<Admitted, TxError> {
-        let intrinsic = self.intrinsic(tx, sender);
+        let intrinsic = self.intrinsic(tx, sender)?;
         let host = &mut self.evm.host;
         if host.rules.r438 && tx.is_contract_creation() && tx.data.len() > MAX_INITCODE {
             return Err(Inadmissible::InitcodeSize { len: tx.data.len(), max: MAX_INITCODE }.into());

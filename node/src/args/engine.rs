@@ -52,11 +52,30 @@ pub struct GcArgs {
     /// Default: 1GiB. Environment: RHIZOME_GC_EPOCH_SIZE.
     #[arg(long = "gc.epoch-size", value_name = "SIZE")]
     pub gc_epoch_size: Option<ByteSize>,
-    /// How many blocks below the head keep their states
+    /// How many blocks below the head keep their states, at least 7
     ///
     /// No reorganisation goes deeper, and older states cannot be asked for. Default: 10000. Environment: RHIZOME_GC_DEPTH.
-    #[arg(long = "gc.depth", value_name = "BLOCKS")]
+    #[arg(long = "gc.depth", value_name = "BLOCKS", value_parser = gc_depth)]
     pub gc_depth: Option<u64>,
+}
+
+/// The least number of blocks that keep their states: as many as a branch may stay behind and still be named as uncles, so that
+/// everyday branches connect.
+const MIN_GC_DEPTH: u64 = rhizome_chainspec::constants::UNCLE_GENERATION_LIMIT;
+
+/// Reads a depth.
+///
+/// # Errors
+/// What is no number, and what is below the least depth, in words.
+pub fn gc_depth(text: &str) -> Result<u64, String> {
+    let depth: u64 = text.parse().map_err(|_| format!("expected a number of blocks, got {text:?}"))?;
+    if depth < MIN_GC_DEPTH {
+        return Err(format!(
+            "expected at least {MIN_GC_DEPTH} blocks, got {depth}: branches go so deep every day, and one that needs a state \
+             which was given up cannot be followed"
+        ));
+    }
+    Ok(depth)
 }
 
 /// When FlatDB recomputes hashes.
@@ -168,6 +187,14 @@ impl ExecutorKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_depth_below_everyday_branches_is_refused() {
+        assert_eq!(gc_depth("7"), Ok(7));
+        for wrong in ["0", "6", "-1", "", "seven"] {
+            assert!(gc_depth(wrong).unwrap_err().starts_with("expected "), "{wrong}");
+        }
+    }
 
     #[test]
     fn sizes_are_read_and_written() {

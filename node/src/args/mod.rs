@@ -16,6 +16,6 @@ pub use completions::CompletionsArgs;
 pub use config::ConfigArgs;
 pub use datadir::DatadirArgs;
 pub use db::{CheckArgs, ConvertArgs, ExportStateArgs, GcCommandArgs, RewindArgs};
-pub use engine::{ByteSize, EngineArgs, ExecutorKind, FlatDbVerify, GcArgs, Switch};
+pub use engine::{ByteSize, EngineArgs, ExecutorKind, FlatDbVerify, GcArgs, Switch, gc_depth};
 pub use export::ExportArgs;
 pub use segments::{BuildSegmentsArgs, ReplayArgs, SegmentsArgs};

@@ -11,7 +11,8 @@ use super::open::{OpenChain, open};
 use crate::args::ExecutorKind;
 use crate::cli::BlockArgs;
 use crate::failure::Failure;
-use crate::input::{BlockFiles, Line};
+use crate::input::{BlockFiles, Line, Warnings};
+use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report::{CollectionReport, HeadReport, PhasesReport, ReplayReport, print_json, print_line, round};
 use crate::settings::Settings;
@@ -58,19 +59,22 @@ fn import_files(open: &OpenChain, args: BlockArgs, executor: ExecutorKind) -> Re
     let mut progress = Progress::new(&args.files.files, Arc::clone(&read));
     let mut counts = Counts::default();
     let start = Instant::now();
-    let files = BlockFiles::new(args.files.files, args.range, read);
+    let warnings = Warnings::default();
+    let files = BlockFiles::new(args.files.files, args.range, read, warnings.clone());
+    let interrupt = Interrupt::listen();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let streamed = open.chain.import_stream(files, cores, |imported| match judge(&open.chain, imported, &mut counts) {
         Ok((number, gas)) => {
             progress.block(number, gas);
-            ControlFlow::Continue(())
+            if interrupt.is_asked() { ControlFlow::Break(Stop::Interrupted) } else { ControlFlow::Continue(()) }
         }
-        Err(failure) => ControlFlow::Break(failure),
+        Err(failure) => ControlFlow::Break(Stop::Failed(failure)),
     });
     let seconds = start.elapsed().as_secs_f64();
     progress.finish();
     streamed.map_err(|error| match error {
-        StreamError::Source(failure) | StreamError::Stopped(failure) => failure,
+        StreamError::Source(failure) | StreamError::Stopped(Stop::Failed(failure)) => failure,
+        StreamError::Stopped(Stop::Interrupted) => interrupted(open, counts.blocks),
         StreamError::Chain(error, at) => Failure::chain(*error, at),
     })?;
     // Outside the time: what is given up says nothing about the speed of the blocks.
@@ -91,7 +95,30 @@ fn import_files(open: &OpenChain, args: BlockArgs, executor: ExecutorKind) -> Re
         executor: executor.name(),
         workers: 1,
         gc,
+        warnings: warnings.take(),
     })
+}
+
+/// Why the stream was left before its end.
+enum Stop {
+    Failed(Failure),
+    Interrupted,
+}
+
+/// What holds when the user stops: by now everything that was executed is durable.
+fn interrupted(open: &OpenChain, executed: u64) -> Failure {
+    let head = open.chain.head().record;
+    let (number, hash) = (head.number, head.hash);
+    let what = match &open.kept {
+        Some(path) => format!("everything up to here is kept in {}, and the same command continues", path.display()),
+        None => "nothing was kept, as no --datadir was named: the same command starts again".to_owned(),
+    };
+    Failure::Interrupted {
+        message: format!(
+            "stopped by the user after {executed} blocks, all of them right; the head is block {number} ({hash}); {what}"
+        ),
+        block: (number, hash),
+    }
 }
 
 /// Counts a block, or says what is wrong with it or with its line. Gives its number and the gas its execution used.

@@ -1,6 +1,5 @@
 //! `db export-state`: a block's whole state in rskj's ExportState form.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 
 use rhizome_chain::ChainError;
@@ -8,6 +7,7 @@ use rhizome_primitives::hex;
 use rhizome_trie::TrieError;
 use serde::Serialize;
 
+use super::export::create;
 use super::open::open;
 use crate::args::ExportStateArgs;
 use crate::failure::Failure;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: ExportStateArgs, json: bool) -> Result<(), Failure> {
     let place = args.output.as_ref().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
     let fault = |error: std::io::Error| Failure::output(&place, &error);
     let mut out: Box<dyn Write> = match &args.output {
-        Some(path) => Box::new(BufWriter::with_capacity(1 << 18, File::create(path).map_err(fault)?)),
+        Some(path) => Box::new(BufWriter::with_capacity(1 << 18, create(path)?)),
         None => Box::new(BufWriter::with_capacity(1 << 18, std::io::stdout().lock())),
     };
     let mut lines = 0;

@@ -1,14 +1,17 @@
 //! `db segments` and `replay --segments`: files with the nodes of a block range, made and used.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
+use rhizome_primitives::B256;
 use rhizome_storage::{SegmentInfo, SegmentSet};
 use serde::Serialize;
 
 use super::open::open;
 use crate::args::{BuildSegmentsArgs, ReplayArgs, SegmentsArgs};
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::report::{print_json, print_line, round};
 use crate::settings::Settings;
 
@@ -192,8 +195,22 @@ pub(crate) fn replay(args: &ReplayArgs, directory: &Path, json: bool) -> Result<
         return Err(Failure::usage(format!("no blocks from {from} to {to}; the head is block {head}")));
     }
     let start = Instant::now();
-    let mut last_hash = String::new();
-    let done = open.chain.replay_on_segments(&set, from, to, |block| last_hash = block.hash.to_string())?;
+    let interrupt = Interrupt::listen();
+    let (mut last, mut stopped) = ((0, B256::ZERO), false);
+    let done = open.chain.replay_on_segments(&set, from, to, |block| {
+        last = (block.number, block.hash);
+        stopped = interrupt.is_asked();
+        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    let (number, hash) = last;
+    if stopped {
+        let message = format!(
+            "stopped by the user after {} blocks, all of them right; the last is block {number} ({hash}); a replay on segments \
+             changes nothing, and the same command with --from {} goes on",
+            done.blocks, number
+        );
+        return Err(Failure::Interrupted { message, block: last });
+    }
     let seconds = start.elapsed().as_secs_f64();
     let per_second = |count: f64| round(count / seconds.max(1e-9));
     let report = SegmentReplayReport {
@@ -203,7 +220,7 @@ pub(crate) fn replay(args: &ReplayArgs, directory: &Path, json: bool) -> Result<
         blocks: done.blocks,
         transactions: done.transactions,
         gas: done.gas,
-        last_hash,
+        last_hash: hash.to_string(),
         seconds: round(seconds),
         blocks_per_second: per_second(done.blocks as f64),
         mgas_per_second: per_second(done.gas as f64 / 1e6),

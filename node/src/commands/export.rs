@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::Path;
 
 use rhizome_chain::Chain;
 use rhizome_primitives::hex;
@@ -35,7 +36,7 @@ pub(crate) fn run(args: ExportArgs, json: bool) -> Result<(), Failure> {
     let place = output.as_ref().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
     let fault = |error: std::io::Error| Failure::output(&place, &error);
     let mut out: Box<dyn Write> = match &output {
-        Some(path) => Box::new(BufWriter::with_capacity(1 << 18, File::create(path).map_err(fault)?)),
+        Some(path) => Box::new(BufWriter::with_capacity(1 << 18, create(path)?)),
         None => Box::new(BufWriter::with_capacity(1 << 18, std::io::stdout().lock())),
     };
     for number in from..=to {
@@ -48,6 +49,11 @@ pub(crate) fn run(args: ExportArgs, json: bool) -> Result<(), Failure> {
         print_json(&ExportReport { ok: true, blocks: to - from + 1, from, to });
     }
     Ok(())
+}
+
+/// The file that `--output` names.
+pub(super) fn create(path: &Path) -> Result<File, Failure> {
+    File::create(path).map_err(|error| Failure::create(path, "--output", &error))
 }
 
 fn line(chain: &Chain, number: u64) -> Result<String, Failure> {

@@ -1,5 +1,6 @@
 //! Opening a chain for a command.
 
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rhizome_chain::{Chain, ChainOptions, GenesisBlock};
@@ -15,6 +16,8 @@ pub(crate) struct OpenChain {
     pub(crate) chain: Chain,
     pub(crate) datadir: Option<Datadir>,
     pub(crate) engine: TrieEngine,
+    /// The directory, where it stays.
+    pub(crate) kept: Option<PathBuf>,
     _temporary: Option<TempDir>,
 }
 
@@ -34,7 +37,7 @@ pub(crate) fn open(settings: &Settings, chosen: &ChosenChain, create: bool) -> R
         }
         let options = ChainOptions { clock: Some(now), ..ChainOptions::default() };
         let chain = Chain::open(chosen.spec.clone(), &genesis, Stores::memory(), options)?;
-        return Ok(OpenChain { chain, datadir: None, engine: TrieEngine::Memory, _temporary: None });
+        return Ok(OpenChain { chain, datadir: None, engine: TrieEngine::Memory, kept: None, _temporary: None });
     }
     let temporary = match &chosen.datadir {
         Some(_) => None,
@@ -75,7 +78,8 @@ pub(crate) fn open(settings: &Settings, chosen: &ChosenChain, create: bool) -> R
         options.flush.bytes = options.flush.bytes.min(gc.options.epoch_size);
     }
     let chain = Chain::open(chosen.spec.clone(), &genesis, opened.stores, options)?;
-    Ok(OpenChain { chain, datadir: Some(opened.datadir), engine, _temporary: temporary })
+    let kept = chosen.datadir.clone();
+    Ok(OpenChain { chain, datadir: Some(opened.datadir), engine, kept, _temporary: temporary })
 }
 
 fn now() -> u64 {

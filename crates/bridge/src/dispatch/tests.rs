@@ -186,7 +186,7 @@ fn nothing(method: &Method) -> Vec<u8> {
 #[test]
 fn every_method_runs() {
     for bridge in [crate::Bridge::mainnet(), crate::Bridge::testnet(), crate::Bridge::regtest()] {
-        let federator = bridge.genesis().members()[0].rsk_address();
+        let federator = bridge.genesis().unwrap().members()[0].rsk_address();
         for method in METHODS {
             let data = nothing(method);
             let fewest = match method.gate {
@@ -230,23 +230,32 @@ fn every_method_runs() {
 }
 
 #[test]
-fn the_development_network_has_no_bridge() {
+fn without_a_federation_every_use_throws() {
     let bridge = crate::Bridge::for_spec(&rhizome_chainspec::Network::Devnet.spec());
     let mut host = Empty::default();
-    assert!(bridge.remasc_federation(&mut host, 1, Activations::ALL).is_err());
-    let call = BridgeCall {
-        sender: Address::ZERO,
-        value: U256::ZERO,
-        data: &[],
-        kind: CallKind::Direct,
-        tx_hash: B256::ZERO,
-        origin_tx_hash: B256::ZERO,
-        block: BlockView { number: 10, timestamp: 1_600_000_000 },
-        local_call: false,
-        activations: Activations::ALL,
-    };
-    let mut session = bridge.session(call);
-    assert!(session.required_gas(&mut host).is_err() && session.execute(&mut host).is_err());
+    let paid = bridge.remasc_federation(&mut host, 1, Activations::ALL);
+    assert!(matches!(paid, Err(crate::RemascError::Threw(_))));
+    let free = Activations::ALL.without(rhizome_chainspec::Rskip::BridgeTxsPaid);
+    assert_eq!(bridge.is_free_tx(&Address::ZERO, true, free), Err(crate::NoFederation));
+    // Neither of these looks at the senders.
+    assert_eq!(bridge.is_free_tx(&Address::ZERO, false, free), Ok(false));
+    assert_eq!(bridge.is_free_tx(&Address::ZERO, true, Activations::ALL), Ok(false));
+    for (kind, activations) in [(CallKind::Direct, Activations::ALL), (CallKind::Call, Activations::NONE)] {
+        let call = BridgeCall {
+            sender: Address::ZERO,
+            value: U256::ZERO,
+            data: &[1],
+            kind,
+            tx_hash: B256::ZERO,
+            origin_tx_hash: B256::ZERO,
+            block: BlockView { number: 10, timestamp: 1_600_000_000 },
+            local_call: false,
+            activations,
+        };
+        let mut session = bridge.session(call);
+        assert!(matches!(session.required_gas(&mut host), Err(crate::GasError::NoFederation(_))));
+        assert!(matches!(session.execute(&mut host), Ok(BridgeOutcome::Threw { .. })));
+    }
 }
 
 proptest::proptest! {
@@ -271,7 +280,7 @@ proptest::proptest! {
         data.truncate(data.len().saturating_sub(cut));
         let kinds = [CallKind::Direct, CallKind::Call, CallKind::StaticCall, CallKind::DelegateCall];
         let call = BridgeCall {
-            sender: bridge.genesis().members()[0].rsk_address(),
+            sender: bridge.genesis().unwrap().members()[0].rsk_address(),
             value: U256::from(10u64).pow(U256::from(16u64)),
             data: &data,
             kind: kinds[usize::from(bits & 3)],

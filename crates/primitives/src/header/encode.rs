@@ -11,13 +11,13 @@ use crate::{B256, Bytes, keccak256};
 #[non_exhaustive]
 pub enum MergedMiningError {
     /// A UMM root of neither 0 nor 20 bytes.
-    #[error("UMM root has {0} bytes")]
+    #[error("UMM root: expected 0 or {MERGED_MINING_PREFIX_LENGTH} bytes, got {0}")]
     UmmRoot(usize),
     /// The coinbase has no tag with this header's hash.
-    #[error("fork detection data not found in the coinbase")]
+    #[error("fork detection data: expected in the coinbase behind a tag with this header's hash, got none")]
     NoForkDetectionData,
     /// The coinbase ends within the fork detection data.
-    #[error("fork detection data has {0} bytes")]
+    #[error("fork detection data: expected {FORK_DETECTION_LENGTH} bytes, got {0}")]
     ShortForkDetectionData(usize),
 }
 

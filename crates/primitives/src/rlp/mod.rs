@@ -13,28 +13,38 @@ pub use encode::*;
 #[non_exhaustive]
 pub enum RlpError {
     /// Nothing where an item should start.
-    #[error("no item at the end of the input")]
+    #[error("expected an item, got the end of the input")]
     End,
     /// The bytes of a length reach beyond the input.
-    #[error("length of a length beyond the input")]
-    LengthOfLength,
-    /// A length is negative as a signed 32-bit number, or the end of the item is.
-    #[error("length out of range")]
-    Length,
+    #[error("the length of an item: expected {expected} bytes, got {got}")]
+    LengthOfLength {
+        /// The bytes that the length has.
+        expected: usize,
+        /// The bytes that are left.
+        got: usize,
+    },
+    /// A length is negative as a signed 32-bit number.
+    #[error("length out of range: expected at most {} bytes, got {got}", i32::MAX)]
+    Length {
+        /// The length, cut to 32 bits as rskj cuts it.
+        got: u32,
+    },
     /// An item reaches beyond the input.
-    #[error("item beyond the input")]
-    Overrun,
+    #[error("item beyond the input: expected {expected} bytes, got {got}")]
+    Overrun {
+        /// The bytes that the item has.
+        expected: usize,
+        /// The bytes that are left.
+        got: usize,
+    },
     /// The input is not exactly one list.
-    #[error("expected one list")]
+    #[error("expected exactly one list, got something else or more")]
     NotOneList,
     /// A list is needed here.
-    #[error("expected a list")]
+    #[error("expected a list, got a byte string")]
     NotAList,
-    /// A list has no element of this index.
-    #[error("no list element {0}")]
-    Missing(usize),
     /// Not a number in the short form.
-    #[error("not a short number")]
+    #[error("expected a number in the short form, got a long string or a list")]
     NotANumber,
 }
 
@@ -175,7 +185,8 @@ pub fn decode_int(input: &[u8]) -> Result<i32, RlpError> {
     match first {
         0..0x80 => Ok(i32::from(first)),
         0x80..0xb7 => {
-            let bytes = rest.get(..usize::from(first - 0x80)).ok_or(RlpError::Overrun)?;
+            let expected = usize::from(first - 0x80);
+            let bytes = rest.get(..expected).ok_or(RlpError::Overrun { expected, got: rest.len() })?;
             Ok(java_int(bytes))
         }
         _ => Err(RlpError::NotANumber),
@@ -208,9 +219,9 @@ fn split_first(input: &[u8]) -> Result<(Item<'_>, &[u8]), RlpError> {
         }
     };
     // Java adds in 32 bits: what overflows there can never fit the input, which is shorter than that.
-    let end = offset + usize::try_from(length).map_err(|_| RlpError::Length)?;
+    let end = offset + usize::try_from(length).map_err(|_| RlpError::Length { got: length as u32 })?;
     if end > input.len() {
-        return Err(RlpError::Overrun);
+        return Err(RlpError::Overrun { expected: end, got: input.len() });
     }
     let (item, rest) = input.split_at(end);
     let item = if list { Item { data: item, header: offset as u8 } } else { Item { data: &item[offset..], header: 0 } };
@@ -219,9 +230,9 @@ fn split_first(input: &[u8]) -> Result<(Item<'_>, &[u8]), RlpError> {
 
 /// A length of `width` bytes, where Java's 32-bit shifts drop the high ones; a negative result is refused.
 fn long_length(input: &[u8], width: usize) -> Result<i32, RlpError> {
-    let bytes = input.get(..width).ok_or(RlpError::LengthOfLength)?;
+    let bytes = input.get(..width).ok_or(RlpError::LengthOfLength { expected: width, got: input.len() })?;
     let length = bytes.iter().fold(0i32, |length, byte| length.wrapping_shl(8).wrapping_add(i32::from(*byte)));
-    if length < 0 { Err(RlpError::Length) } else { Ok(length) }
+    if length < 0 { Err(RlpError::Length { got: length as u32 }) } else { Ok(length) }
 }
 
 #[cfg(test)]
@@ -241,9 +252,9 @@ mod tests {
         assert_eq!(data(&[0xb9, 0x00, 0x01, 0x05]), Ok(vec![5]));
         // Eight length bytes of which the upper four are dropped.
         assert_eq!(data(&[0xbf, 0x0f, 0, 0, 0, 0, 0, 0, 2, 0x11, 0x11]), Ok(vec![0x11, 0x11]));
-        assert_eq!(data(&[0xbb, 0x80, 0, 0, 0]), Err(RlpError::Length));
-        assert_eq!(data(&[0xb9, 0x01]), Err(RlpError::LengthOfLength));
-        assert_eq!(data(&[0x82, 0x01]), Err(RlpError::Overrun));
+        assert_eq!(data(&[0xbb, 0x80, 0, 0, 0]), Err(RlpError::Length { got: 0x8000_0000 }));
+        assert_eq!(data(&[0xb9, 0x01]), Err(RlpError::LengthOfLength { expected: 2, got: 1 }));
+        assert_eq!(data(&[0x82, 0x01]), Err(RlpError::Overrun { expected: 3, got: 2 }));
         assert_eq!(data(&[]), Err(RlpError::End));
     }
 
@@ -268,7 +279,7 @@ mod tests {
         assert_eq!(decode_int(&[0x7f]), Ok(0x7f));
         assert_eq!(decode_int(&[0x80]), Ok(0));
         assert_eq!(decode_int(&[0x84, 0xff, 0xff, 0xff, 0xff]), Ok(-1));
-        assert_eq!(decode_int(&[0x82, 1]), Err(RlpError::Overrun));
+        assert_eq!(decode_int(&[0x82, 1]), Err(RlpError::Overrun { expected: 2, got: 1 }));
         assert_eq!(decode_int(&[0xc0]), Err(RlpError::NotANumber));
     }
 

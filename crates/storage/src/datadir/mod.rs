@@ -41,7 +41,7 @@ pub enum DatadirError {
         process: Option<u32>,
     },
     /// There is no such directory, and none was to be made.
-    #[error("data directory {} does not exist", path.display())]
+    #[error("data directory {} does not exist; choose one that rhizome import has made with --datadir", path.display())]
     Absent {
         /// The directory.
         path: PathBuf,
@@ -108,8 +108,16 @@ pub enum DatadirError {
         /// Why going back failed.
         reason: String,
     },
+    /// It cannot be made.
+    #[error("data directory {} cannot be made: {source}; expected a place where directories may be made and written to, choose another --datadir", path.display())]
+    NotMade {
+        /// The directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
     /// The operating system refused.
-    #[error("{}: {source}", path.display())]
+    #[error("{} cannot be used: {source}; expected to read and write it, look at its owner, permissions and disk, or choose another --datadir", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
@@ -178,7 +186,7 @@ impl Datadir {
         definition: &ChainDefinition,
         engine: TrieEngine,
     ) -> Result<Self, DatadirError> {
-        std::fs::create_dir_all(path).map_err(|source| DatadirError::Io { path: path.to_owned(), source })?;
+        std::fs::create_dir_all(path).map_err(|source| DatadirError::NotMade { path: path.to_owned(), source })?;
         let lock = Lock::take(path)?;
         // Another process may have filled the directory between the look and the lock.
         if !Self::is_empty(path)? {

@@ -10,6 +10,7 @@
 pub mod address;
 pub mod checkpoints;
 pub mod coinbase;
+mod der;
 pub mod difficulty;
 pub mod encode;
 pub mod hash;

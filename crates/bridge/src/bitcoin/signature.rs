@@ -2,6 +2,8 @@
 
 use rhizome_primitives::{U256, uint};
 
+use super::der;
+
 /// Half of the curve's order, rounded down.
 const HALF_ORDER: U256 = uint!(0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0_U256);
 
@@ -10,8 +12,11 @@ pub const SIGHASH_ALL: u8 = 1;
 
 /// The bytes are not a DER sequence of two integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("signature is not DER: {0}")]
-pub struct SignatureError(&'static str);
+#[error("signature is not DER: expected {expected} at byte {at}")]
+pub struct SignatureError {
+    pub(super) at: usize,
+    pub(super) expected: &'static str,
+}
 
 /// A pair (r, s). Numbers beyond 256 bits are taken when reading and never verify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,18 +32,14 @@ impl EcdsaSignature {
         EcdsaSignature { r, s, oversized: false }
     }
 
-    /// Reads DER with the looseness of Spongy Castle's `ASN1InputStream`: tags and lengths in any definite form, negative
-    /// integers (their sign is ignored), more elements than two, and any bytes behind the sequence. Integers in more bytes
-    /// than needed are refused.
+    /// Reads DER with the looseness of Spongy Castle's `ASN1InputStream`: tags and lengths in any form, negative integers
+    /// (their sign is ignored), more elements than two, and any bytes behind the sequence. Integers in more bytes than needed
+    /// are refused.
     pub fn decode_der(bytes: &[u8]) -> Result<Self, SignatureError> {
-        let outer = Der { data: bytes }.header()?;
-        if !outer.is_universal(true, tag::SEQUENCE) {
-            return Err(SignatureError("not a sequence"));
-        }
-        let mut content = Der { data: outer.content()? };
-        let r = content.integer()?;
-        let s = content.integer()?;
-        content.check_elements()?;
+        let [r, s] = der::read_two_integers(bytes)?.map(|content| {
+            let skip = content.iter().take_while(|byte| **byte == 0).count();
+            U256::try_from_be_slice(&content[skip..])
+        });
         Ok(match (r, s) {
             (Some(r), Some(s)) => EcdsaSignature { r, s, oversized: false },
             _ => EcdsaSignature { r: U256::MAX, s: U256::MAX, oversized: true },
@@ -109,168 +110,6 @@ fn minimal_signed(value: U256) -> Vec<u8> {
     }
     out.extend_from_slice(&bytes[skip..]);
     out
-}
-
-/// Universal tag numbers.
-mod tag {
-    pub(super) const BOOLEAN: u32 = 1;
-    pub(super) const INTEGER: u32 = 2;
-    pub(super) const BIT_STRING: u32 = 3;
-    pub(super) const OCTET_STRING: u32 = 4;
-    pub(super) const NULL: u32 = 5;
-    pub(super) const OBJECT_IDENTIFIER: u32 = 6;
-    pub(super) const ENUMERATED: u32 = 10;
-    pub(super) const UTF8_STRING: u32 = 12;
-    pub(super) const SEQUENCE: u32 = 16;
-    pub(super) const SET: u32 = 17;
-    pub(super) const NUMERIC_STRING: u32 = 18;
-    pub(super) const UNIVERSAL_STRING: u32 = 28;
-    pub(super) const BMP_STRING: u32 = 30;
-}
-
-/// The rest of a run of DER elements.
-#[derive(Clone, Copy)]
-struct Der<'a> {
-    data: &'a [u8],
-}
-
-/// The start of an element.
-struct Header<'a> {
-    /// First byte: class and whether it is constructed.
-    first: u8,
-    number: u32,
-    len: usize,
-    /// Everything behind.
-    rest: &'a [u8],
-}
-
-impl<'a> Header<'a> {
-    /// Whether it has a universal tag of this number.
-    fn is_universal(&self, constructed: bool, number: u32) -> bool {
-        self.first & 0xe0 == if constructed { 0x20 } else { 0 } && self.number == number
-    }
-
-    fn content(&self) -> Result<&'a [u8], SignatureError> {
-        self.rest.get(..self.len).ok_or(SignatureError("unexpected end"))
-    }
-}
-
-impl<'a> Der<'a> {
-    fn take(&mut self, len: usize) -> Result<&'a [u8], SignatureError> {
-        let (out, rest) = self.data.split_at_checked(len).ok_or(SignatureError("unexpected end"))?;
-        self.data = rest;
-        Ok(out)
-    }
-
-    /// Reads tag and length. Indefinite lengths, which Spongy Castle takes behind the two numbers, are refused: nobody's
-    /// signature has anything there.
-    fn header(mut self) -> Result<Header<'a>, SignatureError> {
-        let first = self.take(1)?[0];
-        if first == 0 {
-            return Err(SignatureError("end-of-contents"));
-        }
-        let mut number = u32::from(first & 0x1f);
-        if number == 0x1f {
-            let mut byte = self.take(1)?[0];
-            if byte & 0x7f == 0 {
-                return Err(SignatureError("high tag number"));
-            }
-            number = 0;
-            while byte & 0x80 != 0 {
-                number = (number | u32::from(byte & 0x7f)) << 7;
-                byte = self.take(1)?[0];
-            }
-            number |= u32::from(byte & 0x7f);
-        }
-        let len = match self.take(1)?[0] {
-            0x80 => return Err(SignatureError("indefinite length")),
-            short @ 0..0x80 => usize::from(short),
-            long => {
-                let count = usize::from(long & 0x7f);
-                if count > 4 {
-                    return Err(SignatureError("length of a length"));
-                }
-                self.take(count)?.iter().fold(0, |len, byte| (len << 8) | usize::from(*byte))
-            }
-        };
-        Ok(Header { first, number, len, rest: self.data })
-    }
-
-    /// An integer without its sign; `Ok(None)` if it is beyond 256 bits.
-    fn integer(&mut self) -> Result<Option<U256>, SignatureError> {
-        let header = self.header()?;
-        if !header.is_universal(false, tag::INTEGER) {
-            return Err(SignatureError("not an integer"));
-        }
-        let content = header.content()?;
-        check_number(content)?;
-        self.data = &header.rest[header.len..];
-        let skip = content.iter().take_while(|byte| **byte == 0).count();
-        Ok(U256::try_from_be_slice(&content[skip..]))
-    }
-
-    /// What Spongy Castle asks of elements, and of those inside of constructed ones.
-    fn check_elements(self) -> Result<(), SignatureError> {
-        const CONSTRUCTED: u8 = 0x20;
-        const CONTEXT: u8 = 0x80;
-        const APPLICATION: u8 = 0x40;
-        let mut open = vec![(self, false)];
-        while let Some((mut run, octets_only)) = open.pop() {
-            while !run.data.is_empty() {
-                let header = run.header()?;
-                run.data = header.rest;
-                if octets_only && !header.is_universal(false, tag::OCTET_STRING) {
-                    return Err(SignatureError("not an octet string"));
-                }
-                let constructed = header.first & CONSTRUCTED != 0;
-                let is_application = header.first & APPLICATION != 0;
-                if !is_application && header.first & CONTEXT == 0 && !constructed {
-                    run.primitive(&header)?;
-                    continue;
-                }
-                let inner = Der { data: run.take(header.len)? };
-                if is_application || !constructed {
-                    continue;
-                }
-                match header.number {
-                    _ if header.first & CONTEXT != 0 => open.push((inner, false)),
-                    tag::SEQUENCE | tag::SET => open.push((inner, false)),
-                    tag::OCTET_STRING => open.push((inner, true)),
-                    _ => return Err(SignatureError("unknown tag")),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads the content of a primitive universal element. Not all of it is read of each kind: what is left is taken for
-    /// the next elements.
-    fn primitive(&mut self, header: &Header<'_>) -> Result<(), SignatureError> {
-        let read = match header.number {
-            tag::NULL => 0,
-            tag::BMP_STRING => header.len & !1,
-            _ => header.len,
-        };
-        let content = self.take(read)?;
-        let fits = match header.number {
-            tag::NULL | tag::BMP_STRING | tag::OCTET_STRING | tag::OBJECT_IDENTIFIER | tag::UTF8_STRING => true,
-            tag::NUMERIC_STRING..=tag::UNIVERSAL_STRING => true,
-            tag::BOOLEAN => content.len() == 1,
-            tag::INTEGER => check_number(content).is_ok(),
-            tag::ENUMERATED => !content.is_empty() && check_number(content).is_ok(),
-            tag::BIT_STRING => matches!(content, [0] | [0..=7, _, ..]),
-            _ => false,
-        };
-        if fits { Ok(()) } else { Err(SignatureError("not a primitive element")) }
-    }
-}
-
-/// Refuses a number with a first byte that only repeats the sign.
-fn check_number(content: &[u8]) -> Result<(), SignatureError> {
-    match content {
-        [0, 0..0x80, ..] | [0xff, 0x80..=0xff, ..] => Err(SignatureError("malformed integer")),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

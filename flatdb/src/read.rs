@@ -33,7 +33,7 @@ pub struct Located<'a> {
 
 impl<D: Digest> FlatDb<D> {
     /// The record of a key that may be absent. Under every policy a record is returned only when its hash was seen to be the
-    /// key: a slot alone is wrong for about one absent key in ten million.
+    /// key: a slot alone is wrong for one absent key in a hundred thousand, in large stores in a thousand.
     ///
     /// # Errors
     /// When a damaged record is met.
@@ -74,8 +74,8 @@ impl<D: Digest> FlatDb<D> {
         self.find_many(keys, true)
     }
 
-    /// Whether the store may have the record of a key. A no is certain; a yes is wrong for about one absent key in ten million.
-    /// Looks at the index only.
+    /// Whether the store may have the record of a key. A no is certain; a yes is wrong for one absent key in a hundred thousand, in large
+    /// stores in a thousand. Looks at the index only.
     pub fn may_contain(&self, key: &Key) -> bool {
         self.index().candidates(key).next().is_some()
     }

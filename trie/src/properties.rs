@@ -329,13 +329,24 @@ fn a_record_that_is_no_node_is_a_fault() {
         (&[0x50, 255, 255, 0, 0, 0, 0x80, 0, 0, 0, 0], NodeError::PathLength { got: 0x8000_0000 }),
     ] {
         let store = Arc::new(MemoryTrieStore::new());
-        let hash = B256::repeat_byte(9);
+        let hash = keccak256(record);
         crate::TrieStore::put_batch(&*store, &[(hash, Bytes::copy_from_slice(record))]).unwrap();
         match Trie::open(hash, store) {
             Err(TrieError::Corrupt { reason: found, .. }) => assert_eq!(found, reason),
             other => panic!("{record:?}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn a_root_is_believed_only_if_its_record_has_its_hash() {
+    // A store that keeps no keys may answer a hash that was never written with another record.
+    let (trie, store, _) = stored();
+    let record = crate::TrieStore::get(&*store, &trie.root_hash()).unwrap().unwrap();
+    let absent = B256::repeat_byte(3);
+    crate::TrieStore::put_batch(&*store, &[(absent, record)]).unwrap();
+    assert!(matches!(Trie::open(absent, store.clone()), Err(TrieError::MissingNode { hash }) if hash == absent));
+    assert_eq!(Trie::open(trie.root_hash(), store).unwrap().root_hash(), trie.root_hash());
 }
 
 #[test]

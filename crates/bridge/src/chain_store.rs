@@ -518,16 +518,23 @@ mod tests {
 
     #[test]
     fn an_indexed_look_up_reads_two_cells() {
+        // Whatever the length of the chain and the depth below its head.
         let mut host = Cells::default();
         let mut chain = open(&mut host, Activations::ALL);
-        for header in run(BtcNetwork::Regtest.genesis(), 30, 1) {
-            chain.add(&mut host, &header).unwrap();
+        for (length, depths) in [(30, &[1, 10, 18][..]), (2_100, &[1, 10, 18, 2_000])] {
+            let parent = chain.head().clone();
+            for header in run(&parent.header, (length - parent.height) as usize, 1) {
+                assert!(chain.add(&mut host, &header).unwrap());
+            }
+            chain.save_index(&mut host).unwrap();
+            for depth in depths {
+                let mut reopened = open(&mut host, Activations::ALL);
+                host.reads = 0;
+                let block = reopened.block_at_main_chain_height(&mut host, length - depth).unwrap().unwrap();
+                assert_eq!(block.height, length - depth);
+                assert_eq!(host.reads, 2, "depth {depth} of {length}");
+            }
         }
-        chain.save_index(&mut host).unwrap();
-        let mut chain = open(&mut host, Activations::ALL);
-        host.reads = 0;
-        assert_eq!(chain.block_at_main_chain_height(&mut host, 12).unwrap().unwrap().height, 12);
-        assert_eq!(host.reads, 2);
     }
 
     #[test]

@@ -12,12 +12,16 @@ use crate::bitcoin::release::ReleaseBuilder;
 use crate::bitcoin::script::op;
 use crate::bitcoin::transaction::MAX_MONEY;
 use crate::bitcoin::wallet::{CompletionFailure, RedeemSource};
-use crate::bitcoin::{Address as BtcAddress, BtcHash, BtcNetwork, BtcTransaction, Script, ScriptError, TxOutput};
+use crate::bitcoin::{Address as BtcAddress, BtcHash, BtcNetwork, BtcTransaction, Script, ScriptError, TxOutput, Utxo};
 use crate::dispatch::tests::Empty;
 use crate::failure::{Failure, Result};
 use crate::federation::{PROPOSED_FEDERATION_FLYOVER_PREFIX, flyover_output_script, flyover_redeem_script};
 use crate::pegin::kind::TransactionKind;
+use crate::pegout::queue::{Request, RequestQueue};
+use crate::pegout::signatures::WaitingSignatures;
+use crate::pegout::waiting::{WaitingConfirmations, WaitingRelease};
 use crate::pegout::wallets::{outputs_to, utxos_to, value_to};
+use crate::storage::{forms, keys};
 use crate::{BlockView, Bridge, BridgeCall, BridgeOutcome, CallKind, CallState, Peg};
 
 fn call_from(sender: Address, data: &[u8], activations: Activations) -> BridgeCall<'_> {
@@ -238,4 +242,64 @@ fn a_header_with_a_count_below_zero_is_no_illegal_argument() {
     assert_eq!(with_tail(&[]), BridgeOutcome::Returned(None));
     assert_eq!(with_tail(&[1]), BridgeOutcome::Returned(None));
     assert!(threw(&with_tail(&[0xfe, 0, 0, 0, 0x80])));
+}
+
+#[test]
+fn an_update_with_nothing_to_do_writes_no_cell() {
+    let bridge = Bridge::regtest();
+    let federation = bridge.genesis();
+    let data = input("updateCollections()", &[]);
+    for (activations, with_hash) in [(Activations::ALL, true), (Activations::NONE.with(Rskip::R123), false)] {
+        let mut host = Empty::default();
+        let mut tx = BtcTransaction::new(1);
+        tx.add_input(BtcHash::from_display([7; 32]), 0, vec![], None);
+        tx.add_output(70_000, federation.output_script().clone()).unwrap();
+        let mut waiting = WaitingConfirmations::default();
+        waiting.add(WaitingRelease::new(tx.clone(), 9, with_hash.then_some(B256::repeat_byte(1))));
+        let mut signatures = WaitingSignatures::default();
+        signatures.insert(B256::repeat_byte(2), tx.clone());
+        // More than the federation has, so that the request stays.
+        let destination = BtcAddress::p2sh(BtcNetwork::Regtest, [3; 20]);
+        let request = Request { destination, amount: 100_000_000, rsk_tx: with_hash.then_some(B256::repeat_byte(4)) };
+        let queue = RequestQueue::new(vec![request]);
+        let utxo = Utxo {
+            tx_hash: tx.txid(),
+            index: 0,
+            value: 70_000,
+            height: 1,
+            coinbase: false,
+            script: federation.output_script().clone(),
+        };
+        let [(waiting_key, waiting), (queue_key, queue)] = if with_hash {
+            [
+                (keys::WAITING_CONFIRMATIONS_WITH_HASH, waiting.encode_with_hash()),
+                (keys::RELEASE_QUEUE_WITH_HASH, queue.encode_with_hash()),
+            ]
+        } else {
+            [
+                (keys::WAITING_CONFIRMATIONS, waiting.encode_without_hash()),
+                (keys::RELEASE_QUEUE, queue.encode_without_hash()),
+            ]
+        };
+        let cells = [
+            (waiting_key, waiting),
+            (queue_key, queue),
+            (keys::WAITING_SIGNATURES, signatures.encode()),
+            (keys::NEW_UTXOS, forms::utxos(&[utxo])),
+        ];
+        host.0.extend(cells.clone().map(|(key, cell)| (key, cell.into())));
+        let sender = federation.members()[0].rsk_address();
+        // The first call may write cells that were not there; the second finds all as it would write it.
+        for call in 0..2 {
+            host.1 = 0;
+            let before = host.0.clone();
+            assert!(matches!(run(&mut host, sender, &data, activations), BridgeOutcome::Returned(_)));
+            let changed = host.0.iter().filter(|(key, cell)| before.get(*key) != Some(cell)).count();
+            assert_eq!(host.1, changed);
+            assert!(call == 0 || changed == 0);
+            for (key, cell) in &cells {
+                assert_eq!(host.0[key], cell[..]);
+            }
+        }
+    }
 }

@@ -18,8 +18,8 @@ pub enum AddressError {
     #[error("not an address: {0}")]
     Format(&'static str),
     /// bitcoinj's `WrongNetworkException`.
-    #[error("address of another network, version {0}")]
-    WrongNetwork(i32),
+    #[error("expected a version of {1:?}, got {0}")]
+    WrongNetwork(i32, BtcNetwork),
     /// Any other exception.
     #[error("{0}")]
     Other(&'static str),
@@ -49,9 +49,10 @@ impl Address {
 
     /// From a version, which must be one of the network's two.
     pub fn new(network: BtcNetwork, version: i32, hash: [u8; 20]) -> Result<Self, AddressError> {
-        let version_byte = u8::try_from(version).map_err(|_| AddressError::Other("version out of range"))?;
+        let version_byte = u8::try_from(version)
+            .map_err(|_| AddressError::Other("expected a version of one byte, got one out of its range"))?;
         if version_byte != network.address_header() && version_byte != network.p2sh_header() {
-            return Err(AddressError::WrongNetwork(version));
+            return Err(AddressError::WrongNetwork(version, network));
         }
         Ok(Address { network, version: version_byte, hash })
     }
@@ -59,22 +60,27 @@ impl Address {
     /// From text. bitcoinj has an object for a text of other than 20 bytes, too: see [`Address::parse_base58`].
     pub fn from_base58(network: BtcNetwork, text: &str) -> Result<Self, AddressError> {
         let (version, hash) = Self::parse_base58(network, text)?;
-        let hash = hash.try_into().map_err(|_| AddressError::Format("not 20 bytes"))?;
+        let hash =
+            hash.try_into().map_err(|_| AddressError::Format("expected a hash of 20 bytes, got another length"))?;
         Ok(Address { network, version, hash })
     }
 
     /// `Address.fromBase58`: a version of the network and any number of bytes. A text of a checksum alone is an index out of
     /// bounds.
     pub fn parse_base58(network: BtcNetwork, text: &str) -> Result<(u8, Vec<u8>), AddressError> {
-        let mut data = decode_base58(text).ok_or(AddressError::Format("not base58"))?;
-        let at = data.len().checked_sub(4).ok_or(AddressError::Format("too short"))?;
+        let mut data =
+            decode_base58(text).ok_or(AddressError::Format("expected digits of base 58, got another character"))?;
+        let at = data
+            .len()
+            .checked_sub(4)
+            .ok_or(AddressError::Format("expected at least the 4 bytes of a checksum, got fewer"))?;
         let checksum = data.split_off(at);
         if checksum != sha256d(&data)[..4] {
-            return Err(AddressError::Format("checksum does not validate"));
+            return Err(AddressError::Format("expected the checksum of the bytes before it, got another"));
         }
-        let (version, hash) = data.split_first().ok_or(AddressError::Other("empty address"))?;
+        let (version, hash) = data.split_first().ok_or(AddressError::Other("expected a version, got no bytes"))?;
         if ![network.address_header(), network.p2sh_header()].contains(version) {
-            return Err(AddressError::WrongNetwork(i32::from(*version)));
+            return Err(AddressError::WrongNetwork(i32::from(*version), network));
         }
         Ok((*version, hash.to_vec()))
     }
@@ -104,11 +110,11 @@ impl Address {
     /// `BridgeUtils.deserializeBtcAddressWithVersion`: 21 bytes with RSKIP-284; before, a signed version byte and 20 bytes
     /// of at least as many.
     pub fn deserialize_with_version(network: BtcNetwork, rskip284: bool, bytes: &[u8]) -> Result<Self, AddressError> {
-        let (version, rest) = bytes.split_first().ok_or(AddressError::Other("empty address"))?;
+        let (version, rest) = bytes.split_first().ok_or(AddressError::Other("expected a version, got no bytes"))?;
         if rskip284 && rest.len() != 20 {
-            return Err(AddressError::Other("address of other than 21 bytes"));
+            return Err(AddressError::Other("expected 21 bytes of version and hash, got another length"));
         }
-        let hash = rest.first_chunk::<20>().ok_or(AddressError::Other("address too short"))?;
+        let hash = rest.first_chunk::<20>().ok_or(AddressError::Other("expected 20 bytes of a hash, got fewer"))?;
         let version = if rskip284 { i32::from(*version) } else { i32::from(*version as i8) };
         Self::new(network, version, *hash)
     }
@@ -190,7 +196,10 @@ mod tests {
         let address = Address::from_base58(BtcNetwork::Mainnet, text).unwrap();
         assert!(address.is_p2sh());
         assert_eq!(address.to_string(), text);
-        assert_eq!(Address::from_base58(BtcNetwork::Testnet, text), Err(AddressError::WrongNetwork(5)));
+        assert_eq!(
+            Address::from_base58(BtcNetwork::Testnet, text),
+            Err(AddressError::WrongNetwork(5, BtcNetwork::Testnet))
+        );
         assert!(Address::from_base58(BtcNetwork::Mainnet, "35JUi1FxabGdhygLhnNUEFG4AgvpNMgxK2").is_err());
         assert!(Address::from_base58(BtcNetwork::Mainnet, "").is_err());
         let test = Address::p2sh(BtcNetwork::Regtest, [3; 20]);
@@ -213,8 +222,8 @@ mod tests {
             }
         }
         let parse = |text: &str| Address::parse_base58(BtcNetwork::Mainnet, text);
-        assert_eq!(parse(&base58::encode_check(&[])), Err(AddressError::Other("empty address")));
-        assert_eq!(parse(&base58::encode_check(&[1; 21])), Err(AddressError::WrongNetwork(1)));
+        assert_eq!(parse(&base58::encode_check(&[])), Err(AddressError::Other("expected a version, got no bytes")));
+        assert_eq!(parse(&base58::encode_check(&[1; 21])), Err(AddressError::WrongNetwork(1, BtcNetwork::Mainnet)));
         for bad in ["1", "0", "é", "35JUi1FxabGdhygLhnNUEFG4AgvpNMgxK1 "] {
             assert!(matches!(parse(bad), Err(AddressError::Format(_))));
         }

@@ -13,7 +13,7 @@ const COMMITMENT_HEADER: [u8; 4] = [0xaa, 0x21, 0xa9, 0xed];
 /// Illegal state if it is no coinbase.
 pub fn find_witness_commitment(tx: &BtcTransaction, rskip460: bool) -> Result<Option<[u8; 32]>, ScriptError> {
     if !tx.is_coinbase() {
-        return Err(ScriptError::IllegalState("not a coinbase"));
+        return Err(ScriptError::IllegalState("expected a coinbase, got another transaction"));
     }
     for output in tx.outputs.iter().rev() {
         if !rskip460 {

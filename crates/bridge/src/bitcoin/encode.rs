@@ -7,7 +7,7 @@ pub struct DecodeError(pub &'static str);
 
 impl DecodeError {
     /// The one kind that a rule tells apart: not a `ProtocolException` but an `IllegalArgumentException` of Java's list.
-    pub const NEGATIVE_CAPACITY: DecodeError = DecodeError("negative capacity");
+    pub const NEGATIVE_CAPACITY: DecodeError = DecodeError("expected a count from zero on, got one below");
 }
 
 /// bitcoinj's `Message.MAX_SIZE`: longest single byte string.
@@ -39,10 +39,10 @@ impl<'a> Reader<'a> {
     /// The next `len` bytes.
     pub fn bytes(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         if len > MAX_SIZE {
-            return Err(DecodeError("claimed length too large"));
+            return Err(DecodeError("expected at most 32 MiB in one string, got a greater length"));
         }
         let end = self.pos + len;
-        let out = self.data.get(self.pos..end).ok_or(DecodeError("unexpected end"))?;
+        let out = self.data.get(self.pos..end).ok_or(DecodeError("expected more bytes, got the end"))?;
         self.pos = end;
         Ok(out)
     }
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
     /// A byte string with its length. bitcoinj cuts the length to 32 bits, sign included.
     pub fn var_bytes(&mut self) -> Result<&'a [u8], DecodeError> {
         let len = self.var_int()? as i32;
-        let len = usize::try_from(len).map_err(|_| DecodeError("negative length"))?;
+        let len = usize::try_from(len).map_err(|_| DecodeError("expected a length from zero on, got one below"))?;
         self.bytes(len)
     }
 

@@ -96,7 +96,7 @@ impl fmt::Debug for BtcHash {
 
 /// The text is not 64 hexadecimal digits, letters in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a hash of 64 hexadecimal digits")]
+#[error("expected 64 hexadecimal digits in lower case, got another text")]
 pub struct NotAHash;
 
 impl FromStr for BtcHash {

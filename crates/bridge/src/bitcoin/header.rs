@@ -51,7 +51,7 @@ impl BtcHeader {
             match reader.var_int()? as i32 {
                 0 => {}
                 ..0 => return Err(DecodeError::NEGATIVE_CAPACITY),
-                _ => return Err(DecodeError("header with transactions")),
+                _ => return Err(DecodeError("expected a header without transactions, got a count above zero")),
             }
         }
         Ok(Self::from_bytes(raw))

@@ -14,7 +14,7 @@ use super::signature::EcdsaSignature;
 
 /// The bytes are not a point of the curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a public key")]
+#[error("expected a point of the curve, got other bytes")]
 pub struct KeyError;
 
 /// A public key with the form it was given in. Keys are equal if their points are, whatever the form.

@@ -38,7 +38,7 @@ impl PartialMerkleTree {
         let transactions = reader.u32()? as i32;
         let count = reader.var_int()? as i32;
         if count < 0 {
-            return Err(DecodeError("negative capacity"));
+            return Err(DecodeError::NEGATIVE_CAPACITY);
         }
         let mut hashes = Vec::new();
         for _ in 0..count {
@@ -117,7 +117,7 @@ impl Walk<'_> {
         let right = if position * 2 + 1 < width(self.transactions, height - 1) {
             let right = self.extract(height - 1, position * 2 + 1)?;
             if right == left {
-                return Err(MerkleError::Verification("left and right are the same"));
+                return Err(MerkleError::Verification("expected two hashes, got the same one left and right"));
             }
             right
         } else {
@@ -160,7 +160,7 @@ pub fn combine_left_right(left: &BtcHash, right: &BtcHash) -> Result<BtcHash, Me
     pair[..32].copy_from_slice(left.display_bytes());
     pair[32..].copy_from_slice(right.display_bytes());
     if looks_like_a_transaction(&pair) {
-        return Err(MerkleError::Verification("nodes form a transaction"));
+        return Err(MerkleError::Verification("expected two hashes, got the bytes of a transaction"));
     }
     pair[..32].copy_from_slice(&left.wire_bytes());
     pair[32..].copy_from_slice(&right.wire_bytes());
@@ -195,11 +195,11 @@ impl MerkleBranch {
     /// At most 32 hashes, and no bits of the path beyond them (none at all are seen in a negative one).
     pub fn new(hashes: Vec<BtcHash>, path: i32) -> Result<Self, MerkleError> {
         if hashes.len() > 32 {
-            return Err(MerkleError::IllegalArgument("more than 32 hashes"));
+            return Err(MerkleError::IllegalArgument("expected at most 32 hashes, got more"));
         }
         let bits = if path > 0 { 32 - path.leading_zeros() } else { 0 };
         if bits as usize > hashes.len() {
-            return Err(MerkleError::IllegalArgument("path longer than hashes"));
+            return Err(MerkleError::IllegalArgument("expected a bit of the path for each hash, got more bits"));
         }
         Ok(MerkleBranch { hashes, path })
     }

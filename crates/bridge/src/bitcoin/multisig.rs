@@ -33,7 +33,7 @@ fn redeem_of_witness(witness: &Witness) -> Option<Script> {
 }
 
 fn redeem_of_input_script(tx: &BtcTransaction, index: usize) -> Result<Option<Script>, ScriptError> {
-    let input = tx.inputs.get(index).ok_or(ScriptError::Runtime("no such input"))?;
+    let input = tx.inputs.get(index).ok_or(ScriptError::NO_SUCH_INPUT)?;
     let chunks = parse_chunks(&input.script)?;
     Ok(chunks.last().and_then(|chunk| chunk.data).and_then(|program| Script::parsed(program).ok()))
 }
@@ -46,14 +46,14 @@ pub fn required_signatures(redeem: &Script) -> Result<i32, ScriptError> {
     if redeem.is_sent_to_address()? || redeem.is_sent_to_raw_pub_key()? {
         return Ok(1);
     }
-    Err(ScriptError::IllegalState("number of signatures is not known"))
+    Err(ScriptError::IllegalState("expected a redeem script with a number of signatures, got none"))
 }
 
 /// The base input script that spends a P2SH output of this redeem script.
 pub fn base_input_script(redeem: &Script) -> Result<Script, ScriptError> {
     let signatures = required_signatures(redeem)?;
     if signatures > MAX_SIGNATURES {
-        return Err(ScriptError::IllegalArgument("too many signatures"));
+        return Err(ScriptError::IllegalArgument("expected fewer signatures than fit a script, got more"));
     }
     let erp = match RedeemScript::parse(redeem.as_bytes()) {
         Ok(parsed) => parsed.has_erp_format(),
@@ -72,7 +72,9 @@ pub fn base_witness(redeem: &Script) -> Result<Witness, ScriptError> {
     let signatures = usize::try_from(required_signatures(redeem)?)
         .ok()
         .filter(|signatures| *signatures <= 1 << 16)
-        .ok_or(ScriptError::IllegalArgument("number of signatures"))?;
+        .ok_or(ScriptError::IllegalArgument(
+            "expected a number of signatures from zero on that fits a witness, got another",
+        ))?;
     let mut pushes = vec![Vec::new(); signatures + 2];
     pushes.push(redeem.as_bytes().to_vec());
     Ok(Witness(pushes))
@@ -100,7 +102,7 @@ pub fn add_spending_base_script(
     } else {
         base_input_script(redeem)?
     };
-    tx.inputs.get_mut(index).ok_or(ScriptError::Runtime("no such input"))?.script = script.into_bytes();
+    tx.inputs.get_mut(index).ok_or(ScriptError::NO_SUCH_INPUT)?.script = script.into_bytes();
     Ok(())
 }
 
@@ -114,7 +116,9 @@ fn remove_signatures_of(tx: &mut BtcTransaction, only_multisig: bool) -> Result<
     for index in 0..tx.inputs.len() {
         let redeem = match extract_redeem_script(tx, index)? {
             Some(redeem) if !only_multisig || redeem.is_sent_to_multisig()? => redeem,
-            _ => return Err(ScriptError::IllegalArgument("input is not of a multi-signature script")),
+            _ => {
+                return Err(ScriptError::IllegalArgument("expected an input of a multi-signature script, got another"));
+            }
         };
         let segwit = tx.input_has_witness(index);
         add_spending_base_script(tx, index, &redeem, segwit)?;
@@ -162,19 +166,22 @@ pub fn sighash_for_pegout_index(tx: &BtcTransaction) -> Result<Option<BtcHash>, 
 
 /// `generateSigHashForLegacyTransactionInput`.
 pub fn sighash_of_legacy_input(tx: &BtcTransaction, index: usize) -> Result<[u8; 32], ScriptError> {
-    let redeem = redeem_of_input_script(tx, index)?.ok_or(ScriptError::IllegalArgument("no redeem script"))?;
+    let redeem =
+        redeem_of_input_script(tx, index)?.ok_or(ScriptError::IllegalArgument("expected a redeem script, got none"))?;
     legacy_sighash(tx, index, redeem.as_bytes())
 }
 
 /// `generateSigHashForSegwitTransactionInput`, with the amount of the spent output.
 pub fn sighash_of_segwit_input(tx: &BtcTransaction, index: usize, value: Satoshi) -> Result<[u8; 32], ScriptError> {
-    let redeem = redeem_of_witness(tx.witness(index)).ok_or(ScriptError::IllegalArgument("no redeem script"))?;
+    let redeem = redeem_of_witness(tx.witness(index))
+        .ok_or(ScriptError::IllegalArgument("expected a redeem script, got none"))?;
     segwit_sighash(tx, index, redeem.as_bytes(), value)
 }
 
 /// `countMissingSignatures` of one input.
 pub fn count_missing_signatures(tx: &BtcTransaction, index: usize) -> Result<usize, ScriptError> {
-    let redeem = extract_redeem_script(tx, index)?.ok_or(ScriptError::IllegalArgument("no redeem script"))?;
+    let redeem =
+        extract_redeem_script(tx, index)?.ok_or(ScriptError::IllegalArgument("expected a redeem script, got none"))?;
     let tail = if RedeemScript::parse(redeem.as_bytes())?.has_erp_format() { 2 } else { 1 };
     if tx.input_has_witness(index) {
         let pushes = &tx.witness(index).0;
@@ -203,8 +210,8 @@ pub fn is_input_signed_by(
     digest: &[u8; 32],
 ) -> Result<bool, ScriptError> {
     let signed = |data: &[u8]| {
-        let signature =
-            EcdsaSignature::decode_der(data).map_err(|_| ScriptError::Verification("could not decode DER"))?;
+        let signature = EcdsaSignature::decode_der(data)
+            .map_err(|_| ScriptError::Verification("expected a signature in DER, got other bytes"))?;
         Ok(key.verify(digest, &signature))
     };
     if tx.input_has_witness(index) {
@@ -216,10 +223,10 @@ pub fn is_input_signed_by(
         }
         return Ok(false);
     }
-    let input = tx.inputs.get(index).ok_or(ScriptError::Runtime("no such input"))?;
+    let input = tx.inputs.get(index).ok_or(ScriptError::NO_SUCH_INPUT)?;
     let chunks = parse_chunks(&input.script)?;
     for chunk in chunks.iter().take(chunks.len().saturating_sub(1)).skip(1) {
-        let data = chunk.data.ok_or(ScriptError::Runtime("an opcode in the place of a signature"))?;
+        let data = chunk.data.ok_or(ScriptError::Runtime("expected a signature, got an opcode"))?;
         if !data.is_empty() && signed(data)? {
             return Ok(true);
         }
@@ -237,22 +244,22 @@ pub fn signature_insertion_index(
 ) -> Result<usize, ScriptError> {
     let (signatures, redeem): (Vec<Option<&[u8]>>, &[u8]) = if tx.input_has_witness(index) {
         let pushes = &tx.witness(index).0;
-        let (redeem, rest) = pushes.split_last().ok_or(ScriptError::Runtime("no redeem script"))?;
+        let (redeem, rest) = pushes.split_last().ok_or(ScriptError::NO_REDEEM_SCRIPT)?;
         (rest.iter().skip(1).filter(|push| !push.is_empty()).map(|push| Some(push.as_slice())).collect(), redeem)
     } else {
-        let input = tx.inputs.get(index).ok_or(ScriptError::Runtime("no such input"))?;
+        let input = tx.inputs.get(index).ok_or(ScriptError::NO_SUCH_INPUT)?;
         let chunks = parse_chunks(&input.script)?;
-        let (redeem, rest) = chunks.split_last().ok_or(ScriptError::Runtime("no redeem script"))?;
-        let redeem = redeem.data.ok_or(ScriptError::Runtime("no redeem script"))?;
+        let (redeem, rest) = chunks.split_last().ok_or(ScriptError::NO_REDEEM_SCRIPT)?;
+        let redeem = redeem.data.ok_or(ScriptError::NO_REDEEM_SCRIPT)?;
         if rest.is_empty() {
-            return Err(ScriptError::IllegalArgument("sublist bounds"));
+            return Err(ScriptError::IllegalArgument("expected two chunks or more, got fewer"));
         }
         (rest.iter().skip(1).filter(|chunk| chunk.opcode != op::OP_0).map(|chunk| chunk.data).collect(), redeem)
     };
     let redeem = RedeemScript::parse(redeem)?;
     let own = redeem.find_key(key)?;
     for (position, signature) in signatures.iter().enumerate() {
-        let signature = signature.ok_or(ScriptError::Runtime("an opcode in the place of a signature"))?;
+        let signature = signature.ok_or(ScriptError::Runtime("expected a signature, got an opcode"))?;
         if own < redeem.find_signature(signature, digest)? {
             return Ok(position);
         }
@@ -275,7 +282,7 @@ pub fn sign_input(
         tx.set_witness(index, Witness(placed.into_iter().map(Option::unwrap_or_default).collect()));
         return Ok(());
     }
-    let input = tx.inputs.get_mut(index).ok_or(ScriptError::Runtime("no such input"))?;
+    let input = tx.inputs.get_mut(index).ok_or(ScriptError::NO_SUCH_INPUT)?;
     let chunks = parse_chunks(&input.script)?;
     let ends: Vec<_> = chunks.iter().skip(1).map(|chunk| chunk.start).chain([input.script.len()]).collect();
     let pushes = chunks
@@ -297,10 +304,10 @@ fn place_signature(
 ) -> Result<Vec<Option<Vec<u8>>>, ScriptError> {
     let total = slots.len();
     if total < 2 {
-        return Err(ScriptError::Runtime("index out of bounds"));
+        return Err(ScriptError::Runtime("expected at least two pushes, got fewer"));
     }
     if slots[total - 2].is_some() {
-        return Err(ScriptError::IllegalArgument("already filled with signatures"));
+        return Err(ScriptError::IllegalArgument("expected an empty place for a signature, got none"));
     }
     let mut out = Vec::with_capacity(total);
     let mut signature = Some(signature);
@@ -323,7 +330,7 @@ fn place_signature(
         position += 1;
     }
     if signature.is_some() {
-        return Err(ScriptError::IllegalState("signature has no place"));
+        return Err(ScriptError::IllegalState("expected a place among the signatures, got one beyond"));
     }
     out.extend(last);
     Ok(out)

@@ -59,7 +59,7 @@ impl<'a> RedeemScript<'a> {
         let mut flyover = false;
         loop {
             if chunks.len() < 4 {
-                return Err(ScriptError::Script("fewer than 4 chunks"));
+                return Err(ScriptError::Script("expected at least 4 chunks, got fewer"));
             }
             if has_flyover_prefix(chunks) && is_redeem_like(&chunks[2..]) {
                 chunks = &chunks[2..];
@@ -75,7 +75,7 @@ impl<'a> RedeemScript<'a> {
         } else if let Some(else_at) = non_standard_erp_split(chunks)? {
             (RedeemKind::NonStandardErp, 1, else_at)
         } else {
-            return Err(ScriptError::Script("unknown redeem script"));
+            return Err(ScriptError::Script("expected a known kind of redeem script, got another"));
         };
         let end = chunks[to].start;
         Ok(RedeemScript { kind, flyover, program, standard: chunks[from..to].to_vec(), end })
@@ -114,10 +114,14 @@ impl<'a> RedeemScript<'a> {
     /// `getPubKeys`.
     pub fn keys(&self) -> Result<Vec<BtcKey>, ScriptError> {
         if self.kind == RedeemKind::HardcodedTestnetErp {
-            return Err(ScriptError::Script("only usable for multisig scripts"));
+            return Err(ScriptError::Script("expected a multi-signature script, got another"));
         }
         self.key_bytes()
-            .map(|bytes| BtcKey::decode(bytes).map_err(|_| ScriptError::IllegalArgument("bad key in redeem script")))
+            .map(|bytes| {
+                BtcKey::decode(bytes).map_err(|_| {
+                    ScriptError::IllegalArgument("expected public keys in the redeem script, got other bytes")
+                })
+            })
             .collect()
     }
 
@@ -129,7 +133,7 @@ impl<'a> RedeemScript<'a> {
         self.key_bytes()
             .position(|bytes| bytes == key.bytes())
             .map(|position| position as i32)
-            .ok_or(ScriptError::IllegalState("no such key in the redeem script"))
+            .ok_or(ScriptError::IllegalState("expected a key of the redeem script, got another"))
     }
 
     /// `findSigInRedeem`: position of the key that made a signature; 0 for the fixed testnet script.
@@ -138,25 +142,28 @@ impl<'a> RedeemScript<'a> {
             return Ok(0);
         }
         if !self.standard.first().is_some_and(Chunk::is_op_code) {
-            return Err(ScriptError::IllegalArgument("number of signatures is not an opcode"));
+            return Err(ScriptError::IllegalArgument("expected an opcode as number of signatures, got data"));
         }
         if !EcdsaSignature::is_canonical_encoding(signature) {
-            return Err(ScriptError::Verification("signature encoding is not canonical"));
+            return Err(ScriptError::Verification("expected a signature in canonical encoding, got another"));
         }
-        let signature =
-            EcdsaSignature::decode_der(signature).map_err(|_| ScriptError::Verification("could not decode DER"))?;
+        let signature = EcdsaSignature::decode_der(signature)
+            .map_err(|_| ScriptError::Verification("expected a signature in DER, got other bytes"))?;
         for (position, bytes) in self.key_bytes().enumerate() {
-            let key = BtcKey::decode(bytes).map_err(|_| ScriptError::IllegalArgument("bad key in redeem script"))?;
+            let key = BtcKey::decode(bytes).map_err(|_| {
+                ScriptError::IllegalArgument("expected public keys in the redeem script, got other bytes")
+            })?;
             if key.verify(hash, &signature) {
                 return Ok(position as i32);
             }
         }
-        Err(ScriptError::IllegalState("no key made this signature"))
+        Err(ScriptError::IllegalState("expected a signature by a key of the redeem script, got one by another"))
     }
 
     /// `extractStandardRedeemScriptChunks` as a script: the part that spends at once, as plain M of N.
     pub fn standard_part(&self) -> Result<Script, ScriptError> {
-        let first = self.standard.first().ok_or(ScriptError::Script("only usable for multisig scripts"))?;
+        let first =
+            self.standard.first().ok_or(ScriptError::Script("expected a multi-signature script, got another"))?;
         let builder = ScriptBuilder::new().chunks(&self.program[first.start..self.end]);
         // The check itself is the chunk behind the part, except in the old form, which gets one.
         let check = match self.kind {
@@ -207,7 +214,9 @@ fn is_key_list(chunks: &[Chunk<'_>]) -> Result<bool, ScriptError> {
 fn time_lock_split(chunks: &[Chunk<'_>]) -> Result<Option<usize>, ScriptError> {
     for (at, chunk) in chunks.iter().enumerate().skip(1) {
         if chunk.opcode == op::ELSE && chunks.len() >= at + 3 {
-            let Some(drop) = chunks.get(at + 3) else { return Err(ScriptError::Runtime("index out of bounds")) };
+            let Some(drop) = chunks.get(at + 3) else {
+                return Err(ScriptError::Runtime("expected an index within the script, got one beyond"));
+            };
             let found = chunks[at + 1].is_push_data()
                 && chunks[at + 2].opcode == op::CHECKSEQUENCEVERIFY
                 && drop.opcode == op::DROP;
@@ -223,7 +232,9 @@ fn p2sh_erp_split(chunks: &[Chunk<'_>]) -> Result<Option<usize>, ScriptError> {
         return Ok(None);
     }
     let Some(at) = time_lock_split(chunks)? else { return Ok(None) };
-    let emergency = chunks.get(at + 4..chunks.len() - 1).ok_or(ScriptError::IllegalArgument("sublist bounds"))?;
+    let emergency = chunks
+        .get(at + 4..chunks.len() - 1)
+        .ok_or(ScriptError::IllegalArgument("expected an emergency part, got the end of the script"))?;
     Ok((is_standard(&chunks[1..at])? && is_standard(emergency)?).then_some(at))
 }
 
@@ -233,6 +244,8 @@ fn non_standard_erp_split(chunks: &[Chunk<'_>]) -> Result<Option<usize>, ScriptE
         return Ok(None);
     }
     let Some(at) = time_lock_split(chunks)? else { return Ok(None) };
-    let emergency = chunks.get(at + 4..chunks.len() - 2).ok_or(ScriptError::IllegalArgument("sublist bounds"))?;
+    let emergency = chunks
+        .get(at + 4..chunks.len() - 2)
+        .ok_or(ScriptError::IllegalArgument("expected an emergency part, got the end of the script"))?;
     Ok((is_key_list(&chunks[1..at])? && is_key_list(emergency)?).then_some(at))
 }

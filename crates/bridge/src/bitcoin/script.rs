@@ -75,6 +75,9 @@ pub enum ScriptError {
 }
 
 impl ScriptError {
+    pub(crate) const NO_SUCH_INPUT: Self = Self::Runtime("expected the index of an input, got one beyond the last");
+    pub(crate) const NO_REDEEM_SCRIPT: Self = Self::Runtime("expected a redeem script, got none");
+
     /// Whether a `catch (ScriptException e)` takes it.
     pub const fn is_script_exception(&self) -> bool {
         matches!(self, ScriptError::Script(_))
@@ -130,7 +133,7 @@ impl Chunk<'_> {
             return Ok(Some(i32::from(self.opcode - op::OP_1) + 1));
         }
         let Some(data) = self.data else { return Ok(None) };
-        let Some(last) = data.last() else { return Err(ScriptError::Runtime("number of no bytes")) };
+        let Some(last) = data.last() else { return Err(ScriptError::Runtime("expected a number, got no bytes")) };
         if last & 0x80 != 0 || data.len() > 4 {
             return Ok(None);
         }
@@ -140,7 +143,7 @@ impl Chunk<'_> {
 
 /// Cuts a script into chunks (`ScriptParser.parseScriptProgram`).
 pub fn parse_chunks(program: &[u8]) -> Result<Vec<Chunk<'_>>, ScriptError> {
-    const END: ScriptError = ScriptError::Script("unexpected end");
+    const END: ScriptError = ScriptError::Script("expected more bytes, got the end");
     let mut chunks = Vec::with_capacity(5);
     let mut pos = 0;
     while let Some(&opcode) = program.get(pos) {
@@ -162,7 +165,7 @@ pub fn parse_chunks(program: &[u8]) -> Result<Vec<Chunk<'_>>, ScriptError> {
                 pos += length_bytes;
             }
             if len > program.len() - pos {
-                return Err(ScriptError::Script("push larger than the rest"));
+                return Err(ScriptError::Script("expected as many bytes as the push says, got fewer"));
             }
             pos += len;
             Some(&program[pos - len..pos])
@@ -253,7 +256,7 @@ impl Script {
         } else {
             None
         };
-        data.and_then(|data| data.try_into().ok()).ok_or(ScriptError::Script("not a standard output"))
+        data.and_then(|data| data.try_into().ok()).ok_or(ScriptError::Script("expected a standard output, got another"))
     }
 
     /// `getToAddress` without raw keys.
@@ -307,7 +310,9 @@ impl Script {
         let mut keys: Vec<_> = keys.into_iter().collect();
         keys.sort_by(|a, b| a.bytes().cmp(b.bytes()));
         if threshold == 0 || threshold > keys.len() || keys.len() > 20 {
-            return Err(ScriptError::IllegalArgument("bad number of keys or signatures"));
+            return Err(ScriptError::IllegalArgument(
+                "expected up to 20 keys and at most as many signatures, got another number",
+            ));
         }
         let mut builder = ScriptBuilder::new().number(threshold as i64);
         for key in &keys {
@@ -327,7 +332,7 @@ pub fn is_sent_to_address(chunks: &[Chunk<'_>]) -> Result<bool, ScriptError> {
     if chunks.len() != 5 || chunks[0].opcode != op::DUP || chunks[1].opcode != op::HASH160 {
         return Ok(false);
     }
-    let hash = chunks[2].data.ok_or(ScriptError::Runtime("an opcode in the place of a hash"))?;
+    let hash = chunks[2].data.ok_or(ScriptError::Runtime("expected a hash, got an opcode"))?;
     Ok(hash.len() == 20 && chunks[3].opcode == op::EQUALVERIFY && chunks[4].opcode == op::CHECKSIG)
 }
 
@@ -357,14 +362,16 @@ impl ScriptBuilder {
     /// 16, nor more than 65,535 bytes.
     pub fn data(mut self, data: &[u8]) -> Result<Self, ScriptError> {
         match data.len() {
-            1 if (1..=16).contains(&data[0]) => return Err(ScriptError::IllegalState("opcode with data")),
+            1 if (1..=16).contains(&data[0]) => {
+                return Err(ScriptError::IllegalState("expected other data than a byte of 1 to 16, got that"));
+            }
             len @ 0..=0x4b => self.0.push(len as u8),
             len @ 0x4c..=0xff => self.0.extend_from_slice(&[op::PUSHDATA1, len as u8]),
             len @ 0x100..=0xffff => {
                 self.0.push(op::PUSHDATA2);
                 self.0.extend_from_slice(&(len as u16).to_le_bytes());
             }
-            _ => return Err(ScriptError::Runtime("push too long")),
+            _ => return Err(ScriptError::Runtime("expected at most 65,535 bytes to push, got more")),
         }
         self.0.extend_from_slice(data);
         Ok(self)

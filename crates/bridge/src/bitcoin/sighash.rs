@@ -27,7 +27,7 @@ pub fn legacy_sighash(tx: &BtcTransaction, index: usize, script: &[u8]) -> Resul
             last.sequence = input.sequence;
         }
     }
-    copy.inputs.get_mut(index).ok_or(ScriptError::Runtime("no such input"))?.script = script;
+    copy.inputs.get_mut(index).ok_or(ScriptError::NO_SUCH_INPUT)?.script = script;
     let mut data = copy.encode();
     data.extend_from_slice(&u32::from(SIGHASH_ALL).to_le_bytes());
     Ok(sha256d(&data))
@@ -40,7 +40,7 @@ pub fn segwit_sighash(
     script: &[u8],
     value: Satoshi,
 ) -> Result<[u8; 32], ScriptError> {
-    let input = tx.inputs.get(index).ok_or(ScriptError::Runtime("no such input"))?;
+    let input = tx.inputs.get(index).ok_or(ScriptError::NO_SUCH_INPUT)?;
     let mut prevouts = Vec::with_capacity(36 * tx.inputs.len());
     let mut sequences = Vec::with_capacity(4 * tx.inputs.len());
     for input in &tx.inputs {
@@ -76,7 +76,7 @@ pub fn as_hash(digest: [u8; 32]) -> BtcHash {
 /// `Script.removeAllInstancesOfOp(script, OP_CODESEPARATOR)`. Pushes are stepped over; of a four-byte length the
 /// reference reads the second byte three times, and a push beyond the end is filled up with zeros.
 fn without_code_separators(script: &[u8]) -> Result<Vec<u8>, ScriptError> {
-    const BOUNDS: ScriptError = ScriptError::Runtime("index out of bounds");
+    const BOUNDS: ScriptError = ScriptError::Runtime("expected an index within the script, got one beyond");
     let mut out = Vec::with_capacity(script.len());
     let mut pos = 0;
     while let Some(&opcode) = script.get(pos) {
@@ -89,7 +89,7 @@ fn without_code_separators(script: &[u8]) -> Result<Vec<u8>, ScriptError> {
                 let second = byte(1)?;
                 if second > 0 {
                     // 16 MiB at least, half of the time negative: the reference does not get through this either.
-                    return Err(ScriptError::IllegalArgument("push length"));
+                    return Err(ScriptError::IllegalArgument("expected a push below 64 KiB, got a longer one"));
                 }
                 byte(0)? + 4
             }

@@ -22,7 +22,7 @@ pub fn pegout_tx_size(
     outputs: usize,
 ) -> Result<i64, ScriptError> {
     if inputs < 1 || outputs < 1 {
-        return Err(ScriptError::IllegalArgument("inputs and outputs must be at least 1"));
+        return Err(ScriptError::IllegalArgument("expected at least 1 input and 1 output, got none"));
     }
     let signatures = federation.signatures_required() as i64;
     let redeem = federation.redeem_script().len() as i64;

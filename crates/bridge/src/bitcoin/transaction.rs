@@ -158,7 +158,7 @@ impl BtcTransaction {
             }
         }
         if flags != 0 {
-            return Err(DecodeError("unknown optional data"));
+            return Err(DecodeError("expected no optional data but witnesses, got other flags"));
         }
         tx.lock_time = reader.u32()?;
         Ok((tx, reader.position()))
@@ -276,33 +276,33 @@ impl BtcTransaction {
     pub fn verify(&self) -> Result<(), VerificationError> {
         let fail = |what| Err(VerificationError(what));
         if self.inputs.is_empty() || self.outputs.is_empty() {
-            return fail("no inputs or outputs");
+            return fail("expected inputs and outputs, got none of one kind");
         }
         // The size as it was read is not known here; callers pass transactions that they read from shorter input.
         if self.encode().len() > MAX_BLOCK_SIZE {
-            return fail("larger than a block");
+            return fail("expected at most the size of a block, got more");
         }
         let mut outpoints: Vec<_> = self.inputs.iter().map(|i| (*i.prev_hash.display_bytes(), i.prev_index)).collect();
         outpoints.sort_unstable();
         if outpoints.windows(2).any(|pair| pair[0] == pair[1]) {
-            return fail("an output spent twice");
+            return fail("expected each output to be spent once, got one twice");
         }
         let mut sum: Satoshi = 0;
         for output in &self.outputs {
             if output.value < 0 {
-                return fail("negative amount");
+                return fail("expected amounts from zero on, got one below");
             }
             sum = match sum.checked_add(output.value) {
                 Some(sum) if sum <= MAX_MONEY => sum,
-                _ => return fail("amounts too large"),
+                _ => return fail("expected at most 21 million bitcoins of amounts, got more"),
             };
         }
         if self.is_coinbase() {
             if !(2..=100).contains(&self.inputs[0].script.len()) {
-                return fail("coinbase script size");
+                return fail("expected 2 to 100 bytes of script in a coinbase, got another length");
             }
         } else if self.inputs.iter().any(TxInput::is_coinbase) {
-            return fail("coinbase input");
+            return fail("expected inputs that spend outputs, got that of a coinbase");
         }
         Ok(())
     }

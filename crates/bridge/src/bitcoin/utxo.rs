@@ -49,9 +49,11 @@ impl Utxo {
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let value = reader.i64()?;
-        let script_len = usize::try_from(reader.u32()? as i32).map_err(|_| DecodeError("negative length"))?;
+        let script_len = usize::try_from(reader.u32()? as i32)
+            .map_err(|_| DecodeError("expected a length from zero on, got one below"))?;
         let script = Script::new(reader.bytes(script_len)?);
-        parse_chunks(script.as_bytes()).map_err(|_| DecodeError("script of an unspent output"))?;
+        parse_chunks(script.as_bytes())
+            .map_err(|_| DecodeError("expected a script in an unspent output, got bytes that do not parse"))?;
         let tx_hash = BtcHash::from_display(reader.hash()?);
         let index = reader.u32()?;
         let height = reader.u32()? as i32;
@@ -76,7 +78,8 @@ pub fn decode_outpoint_values(bytes: &[u8]) -> Result<Vec<Satoshi>, DecodeError>
     while !rest.is_empty() {
         let value = Reader::new(rest).var_int()?;
         rest = rest.get(var_int_len(value)..).unwrap_or_default();
-        values.push(Satoshi::try_from(value).map_err(|_| DecodeError("negative amount"))?);
+        values
+            .push(Satoshi::try_from(value).map_err(|_| DecodeError("expected an amount from zero on, got one below"))?);
     }
     Ok(values)
 }

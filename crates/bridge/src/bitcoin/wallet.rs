@@ -38,16 +38,16 @@ pub trait RedeemSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CompletionFailure {
     /// The coins do not suffice.
-    #[error("not enough money")]
+    #[error("expected coins for outputs and fee, got less")]
     InsufficientMoney,
     /// An output would become dust by paying the fee.
-    #[error("an output cannot pay its share of the fee")]
+    #[error("expected outputs that can pay their share of the fee, got a smaller one")]
     CouldNotAdjustDownwards,
     /// An output is dust.
-    #[error("an output is dust")]
+    #[error("expected outputs above dust, got a smaller one")]
     DustySendRequested,
     /// Larger than 100,000 bytes.
-    #[error("transaction too large")]
+    #[error("expected a transaction of at most 100,000 bytes, got a larger one")]
     ExceedMaxTransactionSize,
 }
 

@@ -136,15 +136,16 @@ fn the_table_is_the_list() {
     assert_eq!(default_method().name, "releaseBtc");
 }
 
-/// An empty state in which the Bridge is rich.
+/// An empty state in which the Bridge is rich; it counts the writes of cells.
 #[derive(Default)]
-pub(crate) struct Empty(pub(crate) std::collections::BTreeMap<B256, Bytes>);
+pub(crate) struct Empty(pub(crate) std::collections::BTreeMap<B256, Bytes>, pub(crate) usize);
 
 impl BridgeHost for Empty {
     fn cell(&mut self, key: &B256) -> Result<Option<Bytes>, HostFault> {
         Ok(self.0.get(key).cloned())
     }
     fn set_cell(&mut self, key: B256, value: Option<Bytes>) -> Result<(), HostFault> {
+        self.1 += 1;
         match value {
             Some(value) if !value.is_empty() => self.0.insert(key, value),
             _ => self.0.remove(&key),

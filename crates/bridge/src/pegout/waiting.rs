@@ -62,35 +62,33 @@ pub struct WaitingConfirmations {
 impl WaitingConfirmations {
     /// The set that rskj makes of releases given in this order.
     pub fn of(releases: Vec<WaitingRelease>) -> Result<Self, OrderUnknown> {
-        let mut waiting = Self { releases, set: JavaSet::new() };
-        waiting.set = copy(&waiting.releases, 0..waiting.releases.len(), JavaSet::new());
-        waiting.copied()
+        Self::filled(releases, JavaSet::new(), false)
     }
 
-    fn copied(mut self) -> Result<Self, OrderUnknown> {
-        let order: Vec<_> = self.set.order()?.collect();
-        self.set = copy(&self.releases, order.iter().copied(), JavaSet::for_copy(order.len()));
-        Ok(self)
+    /// A copy of this set after it was filled with the releases.
+    fn filled(releases: Vec<WaitingRelease>, set: JavaSet, sorted: bool) -> Result<Self, OrderUnknown> {
+        let set = copy(&releases, 0..releases.len(), set);
+        let order = walk(&set, sorted)?;
+        let set = copy(&releases, order.iter().copied(), JavaSet::for_copy(order.len()));
+        Ok(Self { releases, set })
     }
 
     /// Reads the cell of releases without hash, and the other if there is one.
     pub fn decode(without_hash: Option<&[u8]>, with_hash: Option<&[u8]>, sorted: bool) -> Result<Self> {
-        let first = Self::of(read_releases(without_hash, 2)?).map_err(unknown_order)?;
-        let first = first.into_order(sorted)?;
-        let second = match with_hash {
-            None => Vec::new(),
-            Some(bytes) => Self::of(read_releases(Some(bytes), 3)?).map_err(unknown_order)?.into_order(sorted)?,
+        let read = |stored, width| -> Result<Vec<WaitingRelease>> {
+            let read = Self::filled(read_releases(stored, width)?, JavaSet::new(), sorted);
+            read.and_then(|read| read.into_order(sorted)).map_err(unknown_order)
         };
-        let count = first.len();
-        let mut releases = first;
-        releases.extend(second);
-        let mut waiting = Self { set: JavaSet::for_copy(count), releases };
-        waiting.set = copy(&waiting.releases, 0..waiting.releases.len(), JavaSet::for_copy(count));
-        waiting.copied().map_err(unknown_order)
+        let mut releases = read(without_hash, 2)?;
+        let set = JavaSet::for_copy(releases.len());
+        if with_hash.is_some() {
+            releases.extend(read(with_hash, 3)?);
+        }
+        Self::filled(releases, set, sorted).map_err(unknown_order)
     }
 
-    fn into_order(self, sorted: bool) -> Result<Vec<WaitingRelease>> {
-        let mut order: Vec<_> = self.set.order().map_err(unknown_order)?.collect();
+    fn into_order(self, sorted: bool) -> Result<Vec<WaitingRelease>, OrderUnknown> {
+        let mut order = walk(&self.set, sorted)?;
         if sorted {
             order.sort_by(|a, b| self.releases[*a].by_bytes(&self.releases[*b]));
         }
@@ -128,7 +126,7 @@ impl WaitingConfirmations {
         if !self.set.unordered().any(|entry| confirmed(&entry)) {
             return Ok(None);
         }
-        Ok(self.set.order()?.find(confirmed))
+        self.set.order().find(|entry| entry.as_ref().map_or(true, confirmed)).transpose()
     }
 
     fn sorted(&self, with_hash: bool) -> Vec<&WaitingRelease> {
@@ -171,6 +169,11 @@ fn copy(releases: &[WaitingRelease], order: impl Iterator<Item = usize>, mut set
         }
     }
     set
+}
+
+/// The entries of a set in the order of a walk; in any order that may be if they are sorted afterwards.
+fn walk(set: &JavaSet, sorted: bool) -> Result<Vec<usize>, OrderUnknown> {
+    if sorted { Ok(set.unordered().collect()) } else { set.order().collect() }
 }
 
 fn unknown_order(error: OrderUnknown) -> Failure {

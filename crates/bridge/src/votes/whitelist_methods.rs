@@ -55,7 +55,7 @@ impl Peg<'_> {
     fn whitelist_address(&self, base58: &str) -> Result<Option<Vec<u8>>> {
         match BtcAddress::parse_base58(self.constants.network, base58) {
             Ok((_, hash)) => Ok(Some(hash)),
-            Err(AddressError::Format(_) | AddressError::WrongNetwork(_)) => Ok(None),
+            Err(AddressError::Format(_) | AddressError::WrongNetwork(..)) => Ok(None),
             Err(AddressError::Other(message)) => Err(Failure::threw(message)),
         }
     }

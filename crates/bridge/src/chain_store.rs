@@ -16,6 +16,7 @@ use rhizome_primitives::{B256, Bytes, keccak256};
 
 use crate::bitcoin::checkpoints::{checkpoint_before, checkpoints};
 use crate::bitcoin::difficulty::{BlockSource, has_right_target};
+use crate::bitcoin::lap::Lap;
 use crate::bitcoin::{BtcHash, BtcHeader, BtcNetwork, StoredBlock};
 use crate::constants::BridgeConstants;
 use crate::host::{BridgeHost, HostFault};
@@ -35,6 +36,13 @@ pub enum ChainError {
     /// The state is not available.
     #[error(transparent)]
     Host(#[from] HostFault),
+}
+
+impl ChainError {
+    /// Blocks are each other's ancestors, and rskj's loop would not end.
+    pub(crate) fn circle() -> Self {
+        Self::Host(HostFault("Bitcoin blocks whose parents form a circle: rskj does not end here".into()))
+    }
 }
 
 /// Key of the chain head's cell.
@@ -131,7 +139,10 @@ impl BtcChain {
         }
         let Some(bytes) = host.cell(&hash.word())? else { return Ok(None) };
         let block = decode(&bytes)?;
-        self.remember(*hash, &block);
+        // The cell of the chain's head is one too, for who asks for a block of that number, and it changes.
+        if block.header.hash() == *hash {
+            self.remember(*hash, &block);
+        }
         Ok(Some(block))
     }
 
@@ -288,8 +299,11 @@ impl BtcChain {
         const ORPHAN: ChainError = ChainError::Threw("attempt to follow an orphan chain");
         let mut old = self.head.clone();
         let mut new = new_head.clone();
-        let mut branch = Vec::new();
+        let (mut branch, mut lap) = (Vec::new(), Lap::new());
         while old != new {
+            if lap.is_closed((old.header.hash(), new.header.hash())) {
+                return Err(ChainError::circle());
+            }
             if old.height > new.height {
                 old = self.get(host, &old.header.prev_hash())?.ok_or(ORPHAN)?;
             } else {
@@ -341,6 +355,10 @@ impl BlockSource for Stored<'_, '_> {
 
     fn block(&mut self, hash: &BtcHash) -> Result<Option<StoredBlock>, ChainError> {
         self.chain.get(self.host, hash)
+    }
+
+    fn circle(&self) -> ChainError {
+        ChainError::circle()
     }
 }
 
@@ -472,6 +490,32 @@ mod tests {
         assert!(chain.add(&mut host, &first).unwrap());
         assert!(chain.add(&mut host, &first).unwrap());
         assert_eq!(chain.head().height, 1);
+    }
+
+    #[test]
+    fn a_header_that_names_the_head_s_cell_as_its_parent_makes_a_circle_that_is_noticed() {
+        let mut host = Cells::default();
+        let mut chain = open(&mut host, Activations::ALL);
+        let main = run(BtcNetwork::Regtest.genesis(), 3, 1);
+        for header in &main {
+            assert!(chain.add(&mut host, header).unwrap());
+        }
+        let mut raw = *mine(&main[2], EASY, 2).bytes();
+        raw[4..36].copy_from_slice(&head_key().0);
+        raw[4..36].reverse();
+        let header = (0u32..).map(|nonce| {
+            raw[76..].copy_from_slice(&nonce.to_le_bytes());
+            BtcHeader::from_bytes(raw)
+        });
+        let header = header.into_iter().find(|header| header.has_valid_work(BtcNetwork::Regtest)).unwrap();
+        // The cell holds the head, so the header becomes its child, and then its own.
+        assert!(chain.add(&mut host, &header).unwrap());
+        assert_eq!((chain.head().height, &chain.head().header), (4, &header));
+        let own = BtcHash::from_display_slice(head_key().as_slice()).unwrap();
+        assert_eq!(chain.get(&mut host, &own).unwrap().unwrap().header, header);
+        let error = chain.add(&mut host, &mine(&main[2], EASY, 3)).unwrap_err();
+        assert!(matches!(&error, ChainError::Host(_)), "{error}");
+        assert!(error.to_string().contains("circle"), "{error}");
     }
 
     #[test]

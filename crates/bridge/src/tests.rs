@@ -247,7 +247,7 @@ fn a_header_with_a_count_below_zero_is_no_illegal_argument() {
 #[test]
 fn an_update_with_nothing_to_do_writes_no_cell() {
     let bridge = Bridge::regtest();
-    let federation = bridge.genesis();
+    let federation = bridge.genesis().unwrap();
     let data = input("updateCollections()", &[]);
     for (activations, with_hash) in [(Activations::ALL, true), (Activations::NONE.with(Rskip::R123), false)] {
         let mut host = Empty::default();

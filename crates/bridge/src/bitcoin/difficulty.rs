@@ -2,6 +2,7 @@
 
 use super::hash::BtcHash;
 use super::header::{BtcHeader, StoredBlock, decode_compact, encode_compact};
+use super::lap::Lap;
 use super::params::{BtcNetwork, TARGET_SPACING, TARGET_TIMESPAN};
 use rhizome_primitives::U256;
 
@@ -14,6 +15,8 @@ pub trait BlockSource {
     type Error;
     /// The block of this hash, if it is known.
     fn block(&mut self, hash: &BtcHash) -> Result<Option<StoredBlock>, Self::Error>;
+    /// What to say when blocks are each other's ancestors.
+    fn circle(&self) -> Self::Error;
 }
 
 /// Whether `next`, a child of `prev`, claims the right target. A chain that breaks off during the look back is a no.
@@ -59,7 +62,7 @@ fn testnet_target<S: BlockSource>(prev: &StoredBlock, next: &BtcHeader, source: 
     if !(0..=2 * TARGET_SPACING).contains(&gap) {
         return Ok(true);
     }
-    let mut cursor = prev.clone();
+    let (mut cursor, mut lap) = (prev.clone(), Lap::new());
     while cursor.header.hash() != network.genesis().hash()
         && cursor.height % network.interval() != 0
         && cursor.header.target(network) == Some(network.max_target())
@@ -68,6 +71,9 @@ fn testnet_target<S: BlockSource>(prev: &StoredBlock, next: &BtcHeader, source: 
             Some(block) => cursor = block,
             None => return Ok(false),
         }
+        if lap.is_closed(cursor.header.hash()) {
+            return Err(source.circle());
+        }
     }
     let expected = cursor.header.target(network);
     Ok(expected.is_some() && expected == next.target(network))
@@ -75,8 +81,8 @@ fn testnet_target<S: BlockSource>(prev: &StoredBlock, next: &BtcHeader, source: 
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use std::collections::HashMap;
-    use std::convert::Infallible;
 
     use super::*;
 
@@ -84,9 +90,12 @@ mod tests {
     struct Blocks(HashMap<BtcHash, StoredBlock>);
 
     impl BlockSource for Blocks {
-        type Error = Infallible;
-        fn block(&mut self, hash: &BtcHash) -> Result<Option<StoredBlock>, Infallible> {
+        type Error = &'static str;
+        fn block(&mut self, hash: &BtcHash) -> Result<Option<StoredBlock>, &'static str> {
             Ok(self.0.get(hash).cloned())
+        }
+        fn circle(&self) -> &'static str {
+            "circle"
         }
     }
 
@@ -113,7 +122,7 @@ mod tests {
 
     fn check(network: BtcNetwork, prev: &StoredBlock, after: u32, bits: u32, blocks: &mut Blocks) -> bool {
         let next = header(prev.header.hash(), prev.header.time() + after, bits);
-        let Ok(right) = has_right_target(network, prev, &next, blocks);
+        let right = has_right_target(network, prev, &next, blocks).unwrap();
         right
     }
 
@@ -144,7 +153,7 @@ mod tests {
         let mut blocks = Blocks::default();
         let hard = chain(&mut blocks, 5_000, 3, 600, 0x1b04_04cb);
         let easy = header(hard.header.hash(), hard.header.time() + 1_201, 0x1d00_ffff);
-        let Ok(right) = has_right_target(network, &hard, &easy, &mut blocks);
+        let right = has_right_target(network, &hard, &easy, &mut blocks).unwrap();
         assert!(right);
         assert!(!check(network, &hard, 1_200, 0x1d00_ffff, &mut blocks));
         // After an easy block the last hard target counts again.
@@ -154,7 +163,7 @@ mod tests {
         assert!(!check(network, &easy, 600, 0x1d00_ffff, &mut blocks));
         // A step back in time is a pause, too, whatever the target.
         let back = header(easy.header.hash(), easy.header.time() - 1, 0x1c00_ffff);
-        let Ok(right) = has_right_target(network, &easy, &back, &mut blocks);
+        let right = has_right_target(network, &easy, &back, &mut blocks).unwrap();
         assert!(right);
     }
 }

@@ -18,6 +18,7 @@ pub mod header;
 #[cfg(test)]
 mod hostile;
 pub mod key;
+pub(crate) mod lap;
 pub mod merkle;
 pub mod multisig;
 pub mod params;

@@ -7,6 +7,7 @@ mod confirmations;
 mod headers;
 
 use crate::bitcoin::checkpoints::checkpoints;
+use crate::bitcoin::lap::Lap;
 use crate::bitcoin::{BtcHash, StoredBlock};
 use crate::chain_store::{BtcChain, ChainError, lowest_block};
 use crate::failure::{Failure, Result};
@@ -106,7 +107,11 @@ impl Peg<'_> {
             if height <= i64::from(lowest.height) {
                 break;
             }
+            let mut lap = Lap::new();
             while i64::from(cursor.height) != height {
+                if lap.is_closed(cursor.header.hash()) {
+                    return Err(ChainError::circle().into());
+                }
                 let previous = cursor.header.prev_hash();
                 cursor = self.btc_block(&previous)?.ok_or_else(|| Failure::threw("gap in the BTC store"))?;
             }

@@ -122,8 +122,7 @@ mod tests {
 
     fn check(network: BtcNetwork, prev: &StoredBlock, after: u32, bits: u32, blocks: &mut Blocks) -> bool {
         let next = header(prev.header.hash(), prev.header.time() + after, bits);
-        let right = has_right_target(network, prev, &next, blocks).unwrap();
-        right
+        has_right_target(network, prev, &next, blocks).unwrap()
     }
 
     #[test]

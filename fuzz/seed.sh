@@ -48,11 +48,13 @@ seed btc_script script 1
 seed btc_merkle pmt 1
 # A store, whole and in the form that the target completes: mode, counts, heap, slots.
 mkdir -p corpus/flatdb_open
-for store in ../flatdb/tests/fixtures/v2/*; do
+for store in ../flatdb/tests/fixtures/v3/*; do
     name=$(basename "$store")
-    { printf '\x00\x88\xff'; head -c 8704 "$store/checkpoint"; head -c 16320 "$store/heap"; cat "$store/index.0"; } > "corpus/flatdb_open/raw-$name"
+    size=$(stat -c %s "$store/heap")
+    # The heap's length, low byte first.
+    { printf "\\x00\\x$(printf %02x $((size % 256)))\\x$(printf %02x $((size / 256)))"; cat "$store/heap" "$store/index.0"; } > "corpus/flatdb_open/raw-$name"
     for mode in 87 8f 97 9f a7 bf c7 ff; do
-        { printf "\x$mode"; head -c 96 /dev/zero; tail -c +4097 "$store/heap" | head -c 2000; } > "corpus/flatdb_open/shaped-$mode-$name"
+        { printf "\x$mode"; head -c 96 /dev/zero; tail -c +12289 "$store/heap" | head -c 2000; } > "corpus/flatdb_open/shaped-$mode-$name"
     done
 done
 # States and calls of the Bridge out of its chains, where they are at hand.

@@ -54,8 +54,16 @@ impl AccountState {
         let magnitude = if negative { coin::negative(balance.data()) } else { coin::unsigned(balance.data()) };
         let flags = rest.first().map_or(&[][..], |flags| flags.data());
         Ok(Self {
-            nonce: coin::unsigned(nonce.data()).ok_or(DecodeError::OutOfRange { field: "nonce", bits: 256 })?,
-            balance: magnitude.ok_or(DecodeError::OutOfRange { field: "balance", bits: 256 })?,
+            nonce: coin::unsigned(nonce.data()).ok_or(DecodeError::OutOfRange {
+                field: "nonce",
+                bits: 256,
+                got: nonce.data().len(),
+            })?,
+            balance: magnitude.ok_or(DecodeError::OutOfRange {
+                field: "balance",
+                bits: 256,
+                got: balance.data().len(),
+            })?,
             negative,
             flags: flags.iter().fold(0, |value, byte| value << 8 | u32::from(*byte)),
         })

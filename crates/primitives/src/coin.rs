@@ -40,7 +40,7 @@ impl Difficulty {
         if first & 0x80 != 0 {
             return Err(DecodeError::Negative { field: FIELD, first: *first });
         }
-        unsigned(bytes).map(Self).ok_or(DecodeError::OutOfRange { field: FIELD, bits: 256 })
+        unsigned(bytes).map(Self).ok_or(DecodeError::OutOfRange { field: FIELD, bits: 256, got: bytes.len() })
     }
 
     /// The minimal two's complement bytes (`BlockDifficulty.getBytes`): zero is one zero byte.
@@ -170,10 +170,14 @@ pub fn signed(bytes: &[u8]) -> Option<I256> {
 pub(crate) fn long_exact(bytes: &[u8], field: &'static str) -> Result<u64, DecodeError> {
     let significant = strip_leading_zeros(bytes);
     if significant.len() > 8 {
-        return Err(DecodeError::OutOfRange { field, bits: 63 });
+        return Err(DecodeError::OutOfRange { field, bits: 63, got: bytes.len() });
     }
     let value = significant.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
-    if i64::try_from(value).is_err() { Err(DecodeError::OutOfRange { field, bits: 63 }) } else { Ok(value) }
+    if i64::try_from(value).is_err() {
+        Err(DecodeError::OutOfRange { field, bits: 63, got: bytes.len() })
+    } else {
+        Ok(value)
+    }
 }
 
 #[cfg(test)]

@@ -34,12 +34,14 @@ pub enum DecodeError {
         got: usize,
     },
     /// A number does not fit the width that rskj gives it.
-    #[error("{field} is out of range: expected a number of at most {bits} bits")]
+    #[error("{field} is out of range: expected a number of at most {bits} bits, got one of {got} bytes")]
     OutOfRange {
         /// The field.
         field: &'static str,
         /// The bits that it may have.
         bits: u32,
+        /// The bytes that were read.
+        got: usize,
     },
     /// A field that must not be empty is empty.
     #[error("{field} is empty: expected at least one byte")]

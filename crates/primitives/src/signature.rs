@@ -23,7 +23,7 @@ const FIELD_PRIME: U256 = uint!(0xffffffffffffffffffffffffffffffffffffffffffffff
 #[non_exhaustive]
 pub enum SignatureError {
     /// The value that selects the key is not in 27..=34.
-    #[error("recovery value {0} out of range")]
+    #[error("recovery value: expected 27 to 34, got {0}")]
     RecoveryValue(u8),
     /// No point of the curve has the x coordinate that the signature means.
     #[error("no key for this signature")]

@@ -282,7 +282,11 @@ impl<'a> Elements<'a> {
 
     fn int(&self, index: usize, field: &'static str) -> Result<u32, DecodeError> {
         let value = self.long(index, field)?;
-        i32::try_from(value).map(i32::unsigned_abs).map_err(|_| DecodeError::OutOfRange { field, bits: 31 })
+        i32::try_from(value).map(i32::unsigned_abs).map_err(|_| DecodeError::OutOfRange {
+            field,
+            bits: 31,
+            got: self.data(index).len(),
+        })
     }
 }
 

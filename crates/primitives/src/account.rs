@@ -52,18 +52,11 @@ impl AccountState {
         }
         let negative = balance.data()[0] & 0x80 != 0;
         let magnitude = if negative { coin::negative(balance.data()) } else { coin::unsigned(balance.data()) };
+        let too_wide = |field, bytes: &[u8]| DecodeError::OutOfRange { field, bits: 256, got: bytes.len() };
         let flags = rest.first().map_or(&[][..], |flags| flags.data());
         Ok(Self {
-            nonce: coin::unsigned(nonce.data()).ok_or(DecodeError::OutOfRange {
-                field: "nonce",
-                bits: 256,
-                got: nonce.data().len(),
-            })?,
-            balance: magnitude.ok_or(DecodeError::OutOfRange {
-                field: "balance",
-                bits: 256,
-                got: balance.data().len(),
-            })?,
+            nonce: coin::unsigned(nonce.data()).ok_or_else(|| too_wide("nonce", nonce.data()))?,
+            balance: magnitude.ok_or_else(|| too_wide("balance", balance.data()))?,
             negative,
             flags: flags.iter().fold(0, |value, byte| value << 8 | u32::from(*byte)),
         })

@@ -63,8 +63,8 @@ pub enum Failure {
     Interrupted {
         /// Where it stopped, and what holds.
         message: String,
-        /// The last block that is done.
-        block: (u64, B256),
+        /// The last block that is done, for commands that go block by block.
+        block: Option<(u64, B256)>,
     },
     /// Nobody reads our output any more.
     OutputClosed,
@@ -207,8 +207,7 @@ impl Failure {
                     tx: call.tx.to_string(),
                 });
             }
-            Self::Store { block, .. } | Self::Internal { block, .. } => at(block),
-            Self::Interrupted { block, .. } => at(&Some(*block)),
+            Self::Store { block, .. } | Self::Internal { block, .. } | Self::Interrupted { block, .. } => at(block),
             Self::Usage { .. } | Self::OutputClosed => {}
         }
         FailureReport { ok: false, error }

@@ -73,3 +73,27 @@ fn a_stop_by_the_user_says_where_and_what_holds() {
     let replay = arguments!["replay", "--json", "--trie-engine", "memory", "--chain", chain];
     stopped(&replay, &lines).assert_failure(130, &["stopped by the user", "nothing was kept", "starts again"]);
 }
+
+#[test]
+fn a_command_that_ends_at_once_says_what_holds() {
+    let Some(folder) = chain_folder("mixed") else { return };
+    let place = TempDir::new().unwrap();
+    let (datadir, chain) = (place.path().join("data"), folder.join("chain.json"));
+    let imported =
+        run(arguments!["import", "--json", "--chain", chain, "--datadir", datadir, folder.join("blocks.csv.gz")]);
+    let last = imported.assert_ok().json()["head"]["number"].to_string();
+    let mut child = command()
+        .args(arguments!["export", "--datadir", datadir, "--from", "1", "--to", last])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It has begun, and waits for us to read on: the pipe holds less than the chain.
+    let mut first = [0; 16];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut text = String::new();
+    std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
+    assert!(text.starts_with("error: stopped by the user; the data directory is as it was"), "{text}");
+}

@@ -117,7 +117,7 @@ fn interrupted(open: &OpenChain, executed: u64) -> Failure {
         message: format!(
             "stopped by the user after {executed} blocks, all of them right; the head is block {number} ({hash}); {what}"
         ),
-        block: (number, hash),
+        block: Some((number, hash)),
     }
 }
 

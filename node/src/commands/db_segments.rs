@@ -209,7 +209,7 @@ pub(crate) fn replay(args: &ReplayArgs, directory: &Path, json: bool) -> Result<
              changes nothing, and the same command with --from {} goes on",
             done.blocks, number
         );
-        return Err(Failure::Interrupted { message, block: last });
+        return Err(Failure::Interrupted { message, block: Some(last) });
     }
     let seconds = start.elapsed().as_secs_f64();
     let per_second = |count: f64| round(count / seconds.max(1e-9));

@@ -1,7 +1,7 @@
 //! redb, a copy-on-write B-tree, as a store of trie nodes.
 //!
 //! What is written between two flushes is one transaction, and a flush commits it durably. Reads go through one read transaction
-//! that lives from commit to commit, so that none pays for beginning one.
+//! that lives from commit to commit, so that no read pays for beginning one.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ const DURABILITY: Durability = Durability::Immediate;
 pub(crate) struct BTree {
     /// What was put since the last flush.
     writing: Option<WriteTransaction>,
-    /// What the last flush left; none only while the file is compacted.
+    /// What the last flush left; none only while a commit or a compaction runs.
     committed: Option<ReadOnlyTable<Key, Value>>,
     database: Database,
 }
@@ -76,6 +76,8 @@ impl BTree {
 
     pub(crate) fn flush(&mut self) -> Result<()> {
         if let Some(writing) = self.writing.take() {
+            // A live reader would hold back the pages that this commit could free.
+            self.committed = None;
             writing.commit()?;
             self.committed = Some(self.database.begin_read()?.open_table(NODES)?);
         }

@@ -49,7 +49,7 @@ struct Options {
     #[arg(long, value_name = "N", default_value_t = 5)]
     rounds: usize,
     /// The block cache of RocksDB and the cache of redb. By default it holds all records with what belongs to them, and is never
-    /// smaller than the node's: FlatDB and parity-db have everything in maps, and a cache that loses its filters would be
+    /// smaller than the node's: FlatDB and parity-db read through maps, and a cache that loses its filters would be
     /// compared instead
     #[arg(long, alias = "rocksdb-cache", value_name = "MIB")]
     cache: Option<usize>,

@@ -8,7 +8,7 @@ use rhizome_primitives::{B256, Bytes, keccak256};
 use tempfile::TempDir;
 
 use crate::opponents::{Kind, Store};
-use crate::{Figure, Options};
+use crate::{Figure, Options, turns};
 
 /// Records in a written batch: a block's new nodes.
 const BATCH: usize = 256;
@@ -77,7 +77,7 @@ pub(crate) fn measure(options: &Options, kinds: &[Kind], directories: &[TempDir]
     let (mut loads, mut loaded, mut compacted) = (Vec::new(), Vec::new(), Vec::new());
     for (kind, directory) in kinds.iter().zip(directories) {
         eprintln!("{}: loading", kind.name());
-        let store = kind.open(directory.path())?;
+        let mut store = kind.open(directory.path())?;
         let mut spent = Duration::ZERO;
         for group in order.chunks(BATCH * FLUSH) {
             let records: Vec<(B256, Bytes)> =
@@ -94,7 +94,7 @@ pub(crate) fn measure(options: &Options, kinds: &[Kind], directories: &[TempDir]
         let per_record = |value: f64| value / keys.len() as f64;
         loads.push(per_record(spent.as_nanos() as f64));
         loaded.push(per_record(bytes_below(directory.path()) as f64));
-        let store = kind.open(directory.path())?;
+        let mut store = kind.open(directory.path())?;
         store.compact()?;
         drop(store);
         compacted.push(per_record(bytes_below(directory.path()) as f64));
@@ -130,23 +130,24 @@ pub(crate) fn measure(options: &Options, kinds: &[Kind], directories: &[TempDir]
         let absent: Vec<B256> = (0..options.reads).map(|_| keccak256(numbers.any().to_be_bytes())).collect();
         let steps = options.reads.min(keys.len() - 1);
         let first = keys[steps + numbers.below((keys.len() - steps) as u64) as usize];
-        let mut values: [Vec<f64>; 6] = Default::default();
-        for store in &stores {
+        let mut values: [Vec<f64>; 6] = std::array::from_fn(|_| vec![0.0; stores.len()]);
+        for at in turns(round, stores.len()) {
+            let store = &stores[at];
             let sum = |hash: &B256| store.with(hash, |record| u64::from(record[0])).map(drop);
-            values[0].push(timed(picked.len(), || picked.iter().try_for_each(sum))?);
-            values[2].push(timed(picked.len(), || picked.iter().try_for_each(|hash| store.get(hash).map(drop)))?);
-            values[4]
-                .push(timed(picked.len(), || picked.chunks(MANY).try_for_each(|keys| store.get_many(keys).map(drop)))?);
-            values[5].push(timed(absent.len(), || {
+            values[0][at] = timed(picked.len(), || picked.iter().try_for_each(sum))?;
+            values[2][at] = timed(picked.len(), || picked.iter().try_for_each(|hash| store.get(hash).map(drop)))?;
+            values[4][at] =
+                timed(picked.len(), || picked.chunks(MANY).try_for_each(|keys| store.get_many(keys).map(drop)))?;
+            values[5][at] = timed(absent.len(), || {
                 absent.iter().try_for_each(|hash| match store.find(hash)? {
                     None => Ok(()),
                     Some(_) => Err(eyre!("{hash} should be absent")),
                 })
-            })?);
+            })?;
             // The way has to be in memory first.
             dependent(store, first, steps, false)?;
-            values[1].push(timed(steps, || dependent(store, first, steps, false))?);
-            values[3].push(timed(steps, || dependent(store, first, steps, true))?);
+            values[1][at] = timed(steps, || dependent(store, first, steps, false))?;
+            values[3][at] = timed(steps, || dependent(store, first, steps, true))?;
         }
         warm.iter_mut().zip(values).for_each(|(figure, values)| figure.round(values));
     }
@@ -189,16 +190,17 @@ fn cold(
 ) -> Result<[Figure; 2]> {
     let mut serial = Figure::new("cold serial read, wall", "us");
     let mut parallel = Figure::new("cold read, 16 threads, wall", "us");
-    for _ in 0..options.rounds {
+    for round in 0..options.rounds {
         let picked: Vec<B256> =
             (0..options.cold_reads.max(THREADS)).map(|_| keys[numbers.below(keys.len() as u64) as usize]).collect();
-        let (mut one, mut many) = (Vec::new(), Vec::new());
-        for (kind, directory) in kinds.iter().zip(directories) {
+        let (mut one, mut many) = (vec![0.0; kinds.len()], vec![0.0; kinds.len()]);
+        for at in turns(round, kinds.len()) {
+            let (kind, directory) = (kinds[at], &directories[at]);
             drop_from_cache(directory.path())?;
             let store = kind.open(directory.path())?;
             let start = Instant::now();
             picked.iter().try_for_each(|hash| store.get(hash).map(drop))?;
-            one.push(micros(start.elapsed(), picked.len()));
+            one[at] = micros(start.elapsed(), picked.len());
             drop(store);
             drop_from_cache(directory.path())?;
             let store = kind.open(directory.path())?;
@@ -210,7 +212,7 @@ fn cold(
                 let threads: Vec<_> = picked.chunks(picked.len().div_ceil(THREADS)).map(part).collect();
                 threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| eyre!("a reader panicked"))?)
             })?;
-            many.push(micros(start.elapsed(), picked.len()));
+            many[at] = micros(start.elapsed(), picked.len());
         }
         serial.round(one);
         parallel.round(many);

@@ -1,15 +1,23 @@
-//! FlatDB, RocksDB and parity-db on the same keys and on the same blocks, in one process and in turns.
+//! FlatDB, RocksDB, parity-db and redb on the same keys and on the same blocks, in one process and in turns.
 //!
 //! `cargo run --release --example engine_compare -- --records 1000000`
+//! `cargo run --release --example engine_compare -- --chain FILE.json BLOCKS.csv.gz`
+//!
+//! The key stream loads records in a random order and reads them; the block stream is what blocks read and write, durable after
+//! each: of a generated churn, or of a recorded chain.
 //!
 //! NOMT is not among them: it stores the values of a tree that it hashes itself, not records under the hashes of their bytes.
 //!
 //! Results are compared before times: every store must answer every read with the same bytes. Each figure is the median of at
 //! least five rounds in which the stores take turns; ratios are medians of the ratios within a round.
 
+mod btree;
 mod keys;
 mod opponents;
+mod replay;
 mod stream;
+
+use std::path::PathBuf;
 
 use clap::Parser;
 use eyre::{Result, ensure};
@@ -19,8 +27,13 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use crate::opponents::Kind;
+use crate::stream::{BlockStream, Origin, StreamSize};
 
 /// Compares stores of trie nodes.
+///
+/// Two streams go over every store: keys, which are loaded in a random order and read warm, cold and absent; and blocks, each of
+/// which reads and writes its nodes and is made durable. The blocks are a generated churn's, or with --chain a recorded chain's.
+/// Stores are made in TMPDIR, which should not be in memory.
 #[derive(Debug, Parser)]
 struct Options {
     /// Records of the key stream, 60 to 99 bytes each; takes 36 bytes of memory for each
@@ -35,28 +48,60 @@ struct Options {
     /// Rounds, at least five
     #[arg(long, value_name = "N", default_value_t = 5)]
     rounds: usize,
-    /// RocksDB's block cache. By default it holds all records with their filters and indexes, and is never smaller than the
-    /// node's: FlatDB and parity-db have everything in maps, and a cache that loses its filters would be compared instead
-    #[arg(long, value_name = "MIB")]
-    rocksdb_cache: Option<usize>,
+    /// The block cache of RocksDB and the cache of redb. By default it holds all records with what belongs to them, and is never
+    /// smaller than the node's: FlatDB and parity-db read through maps, and a cache that loses its filters would be
+    /// compared instead
+    #[arg(long, alias = "rocksdb-cache", value_name = "MIB")]
+    cache: Option<usize>,
     /// The state and the blocks of the block stream
     #[command(flatten)]
     churn: Churn,
+    /// A chain's name or file: the block stream is what its blocks read and write, each executed from its parent's root with
+    /// nothing in memory, in place of the churn
+    #[arg(
+        long,
+        value_name = "NETWORK|FILE.json",
+        requires = "blocks_of_chain",
+        conflicts_with_all = ["entries", "blocks", "updates"]
+    )]
+    chain: Option<String>,
+    /// The chain's block files, as `rhizome export` writes them
+    #[arg(value_name = "BLOCKS", id = "blocks_of_chain", requires = "chain")]
+    block_files: Vec<PathBuf>,
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
 }
 
-/// Bytes of RocksDB's cache for each record, what belongs to it included.
-const CACHED: u64 = 160;
+/// Bytes of cache for each record, what belongs to it included: redb's pages are three quarters full at best.
+const CACHED: u64 = 256;
 
 impl Options {
-    /// Bytes of RocksDB's block cache.
-    fn rocksdb_cache(&self) -> usize {
-        let all = usize::try_from(self.records.saturating_mul(CACHED)).unwrap_or(usize::MAX);
-        let asked = self.rocksdb_cache.map(|mebibytes| mebibytes.saturating_mul(1 << 20));
+    fn check(&self) -> Result<()> {
+        ensure!(self.rounds >= 5, "--rounds: at least five");
+        ensure!(self.records >= 2, "--records: at least two, as each holds the key of another");
+        ensure!(self.reads > 0, "--reads: at least one");
+        Ok(())
+    }
+
+    fn block_stream(&self) -> Result<BlockStream> {
+        match &self.chain {
+            Some(chain) => BlockStream::recorded(chain, &self.block_files),
+            None => BlockStream::generated(self.churn),
+        }
+    }
+
+    /// Bytes of cache that hold so many records, or those that were asked for.
+    fn cache(&self, records: u64) -> usize {
+        let all = usize::try_from(records.saturating_mul(CACHED)).unwrap_or(usize::MAX);
+        let asked = self.cache.map(|mebibytes| mebibytes.saturating_mul(1 << 20));
         asked.unwrap_or_else(|| all.max(RocksMemory::default().trie_cache))
     }
+}
+
+/// The order of the stores in a round: each begins in its turn.
+pub(crate) fn turns(round: usize, stores: usize) -> impl Iterator<Item = usize> {
+    (0..stores).map(move |at| (at + round) % stores)
 }
 
 /// One quantity of every store, a value a round.
@@ -99,15 +144,20 @@ struct Report {
     options: Vec<Vec<String>>,
     records: u64,
     rounds: usize,
-    churn: Churn,
+    /// Of the block stream.
+    origin: Origin,
+    stream: StreamSize,
     key_stream: Vec<Figure>,
     block_stream: Vec<Figure>,
 }
 
 fn main() -> Result<()> {
     let options = Options::parse();
-    ensure!(options.rounds >= 5, "at least five rounds");
-    let kinds = Kind::all(options.rocksdb_cache());
+    options.check()?;
+    // First: a chain that cannot be read is told at once.
+    eprintln!("executing the blocks");
+    let stream = options.block_stream()?;
+    let kinds = Kind::all(options.cache(options.records.max(stream.records() as u64)));
     let directories: Vec<TempDir> = kinds.iter().map(|_| TempDir::new()).collect::<Result<_, _>>()?;
     let key_stream = keys::measure(&options, &kinds, &directories)?;
     let shown = kinds
@@ -115,14 +165,16 @@ fn main() -> Result<()> {
         .zip(&directories)
         .map(|(kind, directory)| kind.options(directory.path()))
         .collect::<Result<_>>()?;
+    drop(directories);
     let report = Report {
         stores: kinds.iter().map(|kind| kind.name()).collect(),
         options: shown,
         records: options.records,
         rounds: options.rounds,
-        churn: options.churn,
+        origin: stream.origin.clone(),
+        stream: stream.size(),
         key_stream,
-        block_stream: stream::measure(&options, &kinds)?,
+        block_stream: replay::measure(&options, &kinds, &stream)?,
     };
     if options.json {
         println!("{}", serde_json::to_string(&report)?)
@@ -136,18 +188,28 @@ fn print(report: &Report) {
     for (name, options) in report.stores.iter().zip(&report.options) {
         println!("{name}: {}", options.join(", "));
     }
-    let churn = &report.churn;
+    let StreamSize { blocks, first_records, reads_a_block, writes_a_block, written_bytes_a_block } = &report.stream;
+    let of = match &report.origin {
+        Origin::Churn(churn) => format!("{} updates on a state of {} entries", churn.updates, churn.entries),
+        Origin::Chain(name) => name.clone(),
+    };
     let titles = [
-        format!("\n{} records; medians of {} rounds", report.records, report.rounds),
-        format!("{} blocks of {} updates on a state of {} entries", churn.blocks, churn.updates, churn.entries),
+        format!(
+            "\n{} records; medians of {} rounds; the last columns are ratios, store / flatdb",
+            report.records, report.rounds
+        ),
+        format!(
+            "{blocks} blocks of {of}, from {first_records} records; a block reads {reads_a_block:.1} records and writes \
+             {writes_a_block:.1} of {written_bytes_a_block:.0} bytes"
+        ),
     ];
+    let columns = ["", "", "flatdb", "rocksdb", "parity-db", "redb", "rocksdb /", "parity-db /", "redb /"];
     for (title, figures) in titles.iter().zip([&report.key_stream, &report.block_stream]) {
-        let mut table =
-            Table::new(title, ["", "flatdb", "rocksdb", "parity-db", "rocksdb / flatdb", "parity-db / flatdb"]);
+        let mut table = Table::new(title, columns);
         for Figure { name, unit, medians, ratios, .. } in figures {
-            let values = medians.iter().map(|value| format!("{value:.1} {unit}"));
+            let values = medians.iter().map(|value| format!("{value:.1}"));
             let ratios = ratios.iter().skip(1).map(|ratio| format!("{ratio:.2}"));
-            table.row([name.clone()].into_iter().chain(values).chain(ratios));
+            table.row([name.clone(), (*unit).to_owned()].into_iter().chain(values).chain(ratios));
         }
         println!("{table}");
     }

@@ -8,6 +8,8 @@ use parity_db::{ColumnOptions, CompressionType, Db, Options};
 use rhizome_primitives::{B256, Bytes};
 use rhizome_storage::{FlatTrieStore, NodeEngine, RocksMemory, RocksTrieStore, VerifyPolicy};
 
+use crate::btree::BTree;
+
 /// A store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -17,12 +19,16 @@ pub(crate) enum Kind {
         cache: usize,
     },
     Parity,
+    /// With so many bytes of cache.
+    Redb {
+        cache: usize,
+    },
 }
 
 impl Kind {
-    /// All of them, FlatDB first.
-    pub(crate) const fn all(cache: usize) -> [Self; 3] {
-        [Self::Flat, Self::Rocks { cache }, Self::Parity]
+    /// All of them, FlatDB first; those that have caches of their own with so many bytes.
+    pub(crate) const fn all(cache: usize) -> [Self; 4] {
+        [Self::Flat, Self::Rocks { cache }, Self::Parity, Self::Redb { cache }]
     }
 
     pub(crate) const fn name(self) -> &'static str {
@@ -30,6 +36,7 @@ impl Kind {
             Self::Flat => "flatdb",
             Self::Rocks { .. } => "rocksdb",
             Self::Parity => "parity-db",
+            Self::Redb { .. } => "redb",
         }
     }
 
@@ -41,6 +48,7 @@ impl Kind {
                 Store::Node(Arc::new(RocksTrieStore::open(path, &memory)?))
             }
             Self::Parity => Store::Parity(Box::new(Db::open_or_create(&parity_options(path))?)),
+            Self::Redb { cache } => Store::Redb(Box::new(BTree::open(path, cache)?)),
         })
     }
 
@@ -64,6 +72,11 @@ impl Kind {
                     format!("{:?}", options.columns[0]),
                     format!("sync_wal = {}, sync_data = {}", options.sync_wal, options.sync_data),
                 ]
+            }
+            Self::Redb { cache } => {
+                let mut options = BTree::options();
+                options.push(format!("cache = {} MiB", cache >> 20));
+                options
             }
         })
     }
@@ -115,6 +128,7 @@ fn rocksdb_options(path: &Path) -> Result<Vec<String>> {
 pub(crate) enum Store {
     Node(Arc<dyn NodeEngine>),
     Parity(Box<Db>),
+    Redb(Box<BTree>),
 }
 
 impl Store {
@@ -123,16 +137,18 @@ impl Store {
         Ok(match self {
             Self::Node(store) => store.get_known(hash)?,
             Self::Parity(db) => db.get(0, hash.as_slice())?.map(Bytes::from),
+            Self::Redb(db) => db.with(hash, Bytes::copy_from_slice)?,
         })
     }
 
     /// What a function makes of a record that is known to be there, in the form in which the store hands it out: FlatDB lends its
-    /// own bytes, RocksDB pins its block, parity-db has copies only.
+    /// own bytes, RocksDB pins its block, redb its page, parity-db has copies only.
     pub(crate) fn with<T>(&self, hash: &B256, mut each: impl FnMut(&[u8]) -> T) -> Result<T> {
         let mut made = None;
         match self {
             Self::Node(store) => drop(store.visit_known(hash, &mut |record| made = Some(each(record)))?),
             Self::Parity(db) => made = db.get(0, hash.as_slice())?.map(|record| each(&record)),
+            Self::Redb(db) => made = db.with(hash, each)?,
         }
         made.ok_or_else(|| eyre!("{hash} is missing"))
     }
@@ -142,38 +158,45 @@ impl Store {
         Ok(match self {
             Self::Node(store) => store.get(hash)?,
             Self::Parity(db) => db.get(0, hash.as_slice())?.map(Bytes::from),
+            Self::Redb(db) => db.with(hash, Bytes::copy_from_slice)?,
         })
     }
 
     pub(crate) fn get_many(&self, hashes: &[B256]) -> Result<Vec<Option<Bytes>>> {
         match self {
             Self::Node(store) => Ok(store.get_many_known(hashes)?),
-            Self::Parity(_) => hashes.iter().map(|hash| self.get(hash)).collect(),
+            Self::Parity(_) | Self::Redb(_) => hashes.iter().map(|hash| self.get(hash)).collect(),
         }
     }
 
-    pub(crate) fn put(&self, records: &[(B256, Bytes)]) -> Result<()> {
+    /// Writes records, which reads find after the next [`Store::flush`].
+    pub(crate) fn put(&mut self, records: &[(B256, Bytes)]) -> Result<()> {
         match self {
             Self::Node(store) => store.put_batch(records)?,
             Self::Parity(db) => {
                 db.commit(records.iter().map(|(hash, record)| (0, hash.as_slice(), Some(record.to_vec()))))?
             }
+            Self::Redb(db) => db.put(records)?,
         }
         Ok(())
     }
 
     /// Brings the files into the form for a store that rests. parity-db has no such call.
-    pub(crate) fn compact(&self) -> Result<()> {
-        if let Self::Node(store) = self {
-            store.compact()?;
+    pub(crate) fn compact(&mut self) -> Result<()> {
+        match self {
+            Self::Node(store) => store.compact()?,
+            Self::Parity(_) => {}
+            Self::Redb(db) => db.compact()?,
         }
         Ok(())
     }
 
     /// Makes everything durable. parity-db has no such call: it syncs in the background, and closing waits for it.
-    pub(crate) fn flush(&self) -> Result<()> {
-        if let Self::Node(store) = self {
-            store.flush()?;
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        match self {
+            Self::Node(store) => store.flush()?,
+            Self::Parity(_) => {}
+            Self::Redb(db) => db.flush()?,
         }
         Ok(())
     }

@@ -1,73 +1,128 @@
-//! The block stream: what the trie asks for and writes, block by block, repeated on every store from empty.
+//! The block stream: what the trie asks for and writes, block by block, of a generated churn or of a recorded chain.
 
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
-use eyre::{Result, ensure};
-use rhizome_examples::process_cpu;
+use eyre::{Result, WrapErr, ensure, eyre};
+use rhizome_examples::{ChainSource, Churn};
 use rhizome_primitives::{B256, Bytes};
 use rhizome_storage::RecordingStore;
-use rhizome_trie::{MemoryTrieStore, TrieStore};
-use tempfile::TempDir;
-
-use crate::opponents::Kind;
-use crate::{Figure, Options};
+use rhizome_trie::codec::ValueView;
+use rhizome_trie::{MemoryTrieStore, Trie, TrieStore};
+use serde::Serialize;
 
 type Records = Vec<(B256, Bytes)>;
 
-pub(crate) fn measure(options: &Options, kinds: &[Kind]) -> Result<Vec<Figure>> {
-    let churn = options.churn;
-    let memory: Arc<dyn TrieStore> = Arc::new(MemoryTrieStore::new());
-    let mut first: Records = Vec::new();
-    let mut roots = Vec::new();
-    churn.build(&memory, |number, root, made| {
-        if number == 0 {
-            first.extend_from_slice(made);
-        }
-        roots.push((number, root));
-        Ok(())
-    })?;
-    let recorder = Arc::new(RecordingStore::new(memory));
-    let start = roots.iter().rposition(|(number, _)| *number == 0).unwrap_or(0);
-    let mut blocks: Vec<(Records, Records)> = Vec::new();
-    for pair in roots[start..].windows(2) {
-        let (root, footprint) = churn.footprint(pair[1].0, pair[0].1, &recorder)?;
-        ensure!(root == pair[1].1, "block {} gives another root when repeated", pair[1].0);
-        blocks.push((footprint.touched, footprint.made));
-    }
-    let count = blocks.len() as f64;
-    let mut figures = [
-        Figure::new("a block: reads, writes, made durable; process CPU", "us"),
-        Figure::new("a block: reads, writes, made durable; wall", "us"),
-        Figure::new("of it writes with their flush, process CPU", "us"),
-    ];
-    for _ in 0..options.rounds {
-        let mut values: [Vec<f64>; 3] = Default::default();
-        for kind in kinds {
-            let directory = TempDir::new()?;
-            let store = kind.open(directory.path())?;
-            first.chunks(1 << 16).try_for_each(|batch| store.put(batch))?;
-            store.flush()?;
-            let (cpu, wall) = (process_cpu(), Instant::now());
-            let mut writing = 0.0;
-            for (touched, made) in &blocks {
-                for (hash, record) in touched {
-                    ensure!(store.get(hash)?.as_ref() == Some(record), "{}: record {hash} is another one", kind.name());
-                }
-                let before = process_cpu();
-                store.put(made)?;
-                store.flush()?;
-                writing += (process_cpu() - before).as_secs_f64();
+/// A block as a store sees it.
+pub(crate) struct BlockRecords {
+    /// What it reads, each record once, in order.
+    pub(crate) touched: Records,
+    /// What it writes.
+    pub(crate) made: Records,
+}
+
+/// Blocks, and the state that the first of them starts from.
+pub(crate) struct BlockStream {
+    pub(crate) origin: Origin,
+    pub(crate) first: Records,
+    pub(crate) blocks: Vec<BlockRecords>,
+}
+
+/// Where the blocks come from.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Origin {
+    Churn(Churn),
+    Chain(String),
+}
+
+/// How much a stream is.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StreamSize {
+    pub(crate) blocks: usize,
+    pub(crate) first_records: usize,
+    pub(crate) reads_a_block: f64,
+    pub(crate) writes_a_block: f64,
+    pub(crate) written_bytes_a_block: f64,
+}
+
+impl BlockStream {
+    /// Trie change sets from a seed.
+    pub(crate) fn generated(churn: Churn) -> Result<Self> {
+        ensure!(
+            churn.entries > 0 && churn.blocks > 0,
+            "a churn without entries or without blocks gives no block stream"
+        );
+        let memory: Arc<dyn TrieStore> = Arc::new(MemoryTrieStore::new());
+        let mut first: Records = Vec::new();
+        let mut roots = Vec::new();
+        churn.build(&memory, |number, root, made| {
+            if number == 0 {
+                first.extend_from_slice(made);
             }
-            // What a store left to its background threads belongs to the blocks.
-            let before = process_cpu();
-            drop(store);
-            writing += (process_cpu() - before).as_secs_f64();
-            values[0].push((process_cpu() - cpu).as_secs_f64() * 1e6 / count);
-            values[1].push(wall.elapsed().as_secs_f64() * 1e6 / count);
-            values[2].push(writing * 1e6 / count);
+            roots.push((number, root));
+            Ok(())
+        })?;
+        let recorder = Arc::new(RecordingStore::new(memory));
+        let start = roots.iter().rposition(|(number, _)| *number == 0).unwrap_or(0);
+        let mut blocks = Vec::new();
+        for pair in roots[start..].windows(2) {
+            let (root, footprint) = churn.footprint(pair[1].0, pair[0].1, &recorder)?;
+            ensure!(root == pair[1].1, "block {} gives another root when repeated", pair[1].0);
+            blocks.push(BlockRecords { touched: footprint.touched, made: footprint.made });
         }
-        figures.iter_mut().zip(values).for_each(|(figure, values)| figure.round(values));
+        Ok(Self { origin: Origin::Churn(churn), first, blocks })
     }
-    Ok(figures.into_iter().map(Figure::done).collect())
+
+    /// Every block of a recorded chain, those beside the main chain too, executed from its parent's root with nothing in
+    /// memory: it reads every node that it needs, as a node does that was just started.
+    pub(crate) fn recorded(chain: &str, files: &[PathBuf]) -> Result<Self> {
+        let source = ChainSource { chain: Some(chain.to_owned()), datadir: None, blocks: files.to_vec() };
+        let loaded = source.load().wrap_err_with(|| format!("chain {chain}"))?;
+        let chain = &loaded.chain;
+        let nodes = chain.stores().nodes();
+        let blocks_stored = chain.stores().blocks();
+        let genesis = blocks_stored.canonical_hash(0)?.map(|hash| blocks_stored.record(&hash)).transpose()?.flatten();
+        let genesis = genesis.ok_or_else(|| eyre!("{}: no block 0", loaded.name))?;
+        let mut first = Vec::new();
+        for item in Trie::open(genesis.state_root, Arc::clone(&nodes))?.iter_nodes() {
+            let item = item?;
+            if let ValueView::Long { hash, .. } = item.view()?.value {
+                first.extend(nodes.get(hash)?.map(|value| (*hash, value)));
+            }
+            if !item.is_embedded() {
+                first.push((item.hash(), item.message().clone()));
+            }
+        }
+        let recorder = Arc::new(RecordingStore::new(nodes));
+        let mut blocks = Vec::new();
+        for number in 1..=chain.head().record.number {
+            let footprints = chain.footprints(number, &recorder)?;
+            blocks.extend(
+                footprints
+                    .into_iter()
+                    .map(|(_, footprint)| BlockRecords { touched: footprint.touched, made: footprint.made }),
+            );
+        }
+        ensure!(!blocks.is_empty(), "{}: no block behind block 0", loaded.name);
+        Ok(Self { origin: Origin::Chain(loaded.name), first, blocks })
+    }
+
+    /// Records in all.
+    pub(crate) fn records(&self) -> usize {
+        self.first.len() + self.blocks.iter().map(|block| block.made.len()).sum::<usize>()
+    }
+
+    pub(crate) fn size(&self) -> StreamSize {
+        let count = self.blocks.len() as f64;
+        let mean = |of: fn(&BlockRecords) -> usize| self.blocks.iter().map(of).sum::<usize>() as f64 / count;
+        StreamSize {
+            blocks: self.blocks.len(),
+            first_records: self.first.len(),
+            reads_a_block: mean(|block| block.touched.len()),
+            writes_a_block: mean(|block| block.made.len()),
+            written_bytes_a_block: mean(|block| block.made.iter().map(|(_, record)| record.len()).sum()),
+        }
+    }
 }

@@ -159,9 +159,10 @@ pub(crate) fn write(path: &Path, file: &dyn DiskFile, checkpoint: &Checkpoint, d
     file.write_at(&checkpoint.encode(digest), place(checkpoint.sequence)).map_err(Error::io("write", path))
 }
 
-/// Takes back a checkpoint whose sync failed, as far as the disk lets us: the kernel may show bytes that never reached the disk.
-pub(crate) fn withdraw(file: &dyn DiskFile, checkpoint: &Checkpoint) {
-    file.write_at(&[0; LEN], place(checkpoint.sequence)).ok();
+/// Takes back a checkpoint: one whose sync failed, as the kernel may show bytes that never reached the disk, or one whose data are
+/// not whole.
+pub(crate) fn withdraw(path: &Path, file: &dyn DiskFile, checkpoint: &Checkpoint) -> Result<()> {
+    file.write_at(&[0; LEN], place(checkpoint.sequence)).map_err(Error::io("write", path))
 }
 
 /// The first bytes of a heap or index file.

@@ -187,6 +187,9 @@ impl Index {
             if slot.offset() < end {
                 records += 1;
                 sum = sum.wrapping_add(slots::mix(position as u64, slot.unmarked()));
+                if slot.ambiguous() {
+                    self.slots.replace(position, slot.0, slot.unmarked());
+                }
             } else {
                 self.slots.replace(position, slot.0, 0);
                 self.changed(position);

@@ -6,7 +6,7 @@
 //!
 //! What holds:
 //! - A read never returns bytes that are not the record of the key, see [`VerifyPolicy`] for when the hash is recomputed.
-//! - Only a checkpoint makes a batch real. After a crash at any moment the store opens at the last checkpoint, by itself.
+//! - Only a checkpoint makes a batch real. After a crash at any moment the store opens at the last whole checkpoint, by itself.
 //! - Readers take no lock and execute no locked instruction, which would keep the cache misses of neighbouring reads apart;
 //!   only noting that a record was hashed is one, once a record.
 //! - Writers claim heap space by one compare-and-swap a batch and publish each slot by another.

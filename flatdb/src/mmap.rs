@@ -2,7 +2,8 @@
 //!
 //! What makes the maps sound:
 //! - The heap is mapped once over a long range of addresses. Nothing beyond the end of what was written is touched
-//!   ([`HeapMap::slice`] checks), the file is never cut below that, and published bytes never change.
+//!   ([`HeapMap::slice`] checks), the file is never cut below that, and published bytes never change. (The one exception is named in the format page:
+//!   a reader that opened while a flush failed must be closed before the next writer opens.)
 //! - The index is memory of the process, or has all its file's space reserved before it is mapped, so touching it cannot
 //!   fault, and it is accessed only as eight-byte atomics.
 //! - A finished file ([`FileMap`]) is never written again: it is replaced by renaming and removed, which leaves a map alone.

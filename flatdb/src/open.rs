@@ -16,6 +16,7 @@ use crate::index::{self, Index, IndexPlace, Tally};
 use crate::io::DiskFile;
 use crate::iter::Records;
 use crate::stats::Recovery;
+use crate::write;
 
 /// The file of records and checkpoints.
 const HEAP: &str = "heap";
@@ -60,13 +61,32 @@ pub(crate) fn open<D: Digest>(place: IndexPlace<'_>, create_with: Option<u64>) -
         create::<D>(place, slots)?;
     }
     let files = Files { place, writable: true };
-    let (checkpoint, heap, index, recovery) = files.recover::<D>(&files.checkpoints::<D>()?)?;
+    let found = files.checkpoints::<D>()?;
+    let (checkpoint, heap, index, recovery) = files.recover::<D>(&found)?;
     heap.cut()?;
-    // A process that was killed in a flush leaves a checkpoint that the kernel has and the disk may not. The next flush
-    // overwrites the copy before it, so this one has to be durable first.
-    heap.file.sync().map_err(Error::io("sync", &heap.path))?;
+    make_durable::<D>(&heap, &checkpoint, &found)?;
     remove_indexes(place, |generation| generation != index.generation)?;
     Ok(Opened { checkpoint, heap, index, recovery, lock: Some(lock) })
+}
+
+/// Makes durable what a store opens at. A process that was killed in a flush, or whose sync failed, leaves a checkpoint that the
+/// kernel shows and the disk may not have, and the next flush overwrites the copy before it.
+fn make_durable<D: Digest>(heap: &Heap, checkpoint: &Checkpoint, found: &[Checkpoint]) -> Result<()> {
+    // After a failed sync the kernel takes pages for clean that never reached the disk: syncing them again does nothing. So what
+    // the last flush wrote is written once more, as far as nothing was synced before its checkpoint was written.
+    let before = found.iter().find(|other| other.sequence < checkpoint.sequence);
+    let from = before.map_or(checkpoint.heap_end, |before| before.heap_end);
+    if checkpoint.heap_end.saturating_sub(from) <= write::ONE_SYNC
+        && let Some(bytes) = heap.map().slice(from, checkpoint.heap_end - from)
+    {
+        heap.file.write_at(bytes, from).map_err(Error::io("write", &heap.path))?;
+    }
+    checkpoint::write(&heap.path, &*heap.file, checkpoint, &D::ID)?;
+    // A copy that was given up could add up again, once what it counted is written a second time and not yet synced.
+    for given_up in found.iter().filter(|other| other.sequence > checkpoint.sequence) {
+        checkpoint::withdraw(&heap.path, &*heap.file, given_up)?;
+    }
+    heap.file.sync().map_err(Error::io("sync", &heap.path))
 }
 
 /// Opens for reading the newest checkpoint; a writer may be beside.
@@ -77,7 +97,15 @@ pub(crate) fn open_read_only<D: Digest>(place: IndexPlace<'_>) -> Result<Opened>
     let files = Files { place, writable: false };
     let mut last = None;
     for _ in 0..ATTEMPTS {
-        let found = files.checkpoints::<D>()?;
+        let found = match files.checkpoints::<D>() {
+            Ok(found) => found,
+            // The writer may have been writing one copy at our first look and the other at the second.
+            Err(error @ Error::Corrupt { .. }) => {
+                last = Some(error);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         match files.recover::<D>(&found) {
             Ok((checkpoint, heap, index, recovery)) => {
                 return Ok(Opened { checkpoint, heap, index, recovery, lock: None });

@@ -114,6 +114,8 @@ impl Options {
     }
 
     /// Opens a directory for reading its last checkpoint, also while another process writes to it.
+    /// After a failed flush of the writer its readers have to be closed before the store is opened for writing again: one of them may
+    /// stand at the checkpoint that failed.
     ///
     /// # Errors
     /// When the directory is not a store of this digest and version, or cannot be read.

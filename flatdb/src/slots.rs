@@ -224,6 +224,10 @@ pub(crate) fn place<S: Slots, E>(
         }
         let slot = Slot(found);
         if slot.has_tag_of(key) {
+            if slot.offset() == offset {
+                // A writer that opens the store beside this reader was faster.
+                return Ok(Placed::At(position));
+            }
             if same(slot.offset())? {
                 return Ok(Placed::Known);
             }

@@ -235,15 +235,16 @@ impl<D: Digest> FlatDb<D> {
                 self.disk.sync_directory(&self.directory).map_err(Error::io("sync", &self.directory))?;
             }
         }
-        checkpoint::write(path, &**file, checkpoint, &D::ID)
-            .and_then(|()| sync())
-            .inspect_err(|_| checkpoint::withdraw(&**file, checkpoint))
+        checkpoint::write(path, &**file, checkpoint, &D::ID).and_then(|()| sync()).inspect_err(|_| {
+            // If the disk refuses this too, the next opening writes anew what it opens at.
+            checkpoint::withdraw(path, &**file, checkpoint).ok();
+        })
     }
 }
 
 /// Heap bytes up to which a flush writes records and checkpoint with one sync. More are synced before the checkpoint is
 /// written, so that a crash in between is not found out by hashing them in vain.
-const ONE_SYNC: u64 = 64 << 20;
+pub(crate) const ONE_SYNC: u64 = 64 << 20;
 
 /// Heap bytes that may be ahead of the index file: an eighth, but not so few that small stores sync all the time and not so
 /// many that placing them anew takes more than some seconds.

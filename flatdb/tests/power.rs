@@ -1,297 +1,174 @@
-//! Power failures at every moment of a life of batches, flushes, kills and reopenings: of what was not synced any part may have
-//! reached the disk, in any order. The store opens by itself at a flush that was confirmed or under way, whole.
+//! Lives of a store one after another, each ended by a kill or a refused operation, with power failures in between: of what was not
+//! synced any part may have reached the disk, in any order, and a failed sync may leave pages that the kernel takes for
+//! clean. The store opens by itself at a flushed state that has everything confirmed, whole.
 //!
-//! `FLATDB_POWER_FAILURES` sets how many of each moment are tried (default 2).
+//! `FLATDB_CHAINS` sets how many chains of 25 lives each test tries (default 20).
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use common::{Sha, keyed, put, small};
-use rhizome_flatdb::{Digest, Disk, DiskFile, FlatDb, OsDisk};
+use common::model::{Draw, End, ModelDisk};
+use common::{Sha, put, record};
+use rhizome_flatdb::{Digest, FlatDb, Key, Options};
 
-const SECTOR: usize = 512;
-/// Records of a batch.
-const BATCH: u64 = 60;
+const LIVES: u32 = 25;
+/// Operations that an opening asks of the disk at most.
+const OPENING: u64 = 8;
 
-/// What was asked of the disk, in order.
-#[derive(Clone, Debug)]
-enum Event {
-    Write {
-        file: String,
-        offset: usize,
-        bytes: Vec<u8>,
-    },
-    Length {
-        file: String,
-        len: usize,
-    },
-    Sync {
-        file: String,
-    },
-    Remove {
-        file: String,
-    },
-    /// So many batches are about to be made durable.
-    Flushing(u64),
-    /// They are.
-    Flushed(u64),
+/// Place, content and number of records.
+type Batch = (u64, u64, u64);
+
+fn batch((number, variant, size): Batch) -> Vec<(Key, Vec<u8>)> {
+    (0..size).map(|at| record(number * 100_000 + variant * 1_000 + at)).map(|r| (Sha::digest(&r), r)).collect()
 }
 
-#[derive(Debug, Default)]
-struct Log {
-    events: Vec<Event>,
-    /// Operations until the process is killed: all later ones are refused and do nothing.
-    left: Option<u64>,
+/// The records of batches, one after another.
+fn bytes(batches: &[Batch]) -> Vec<Vec<u8>> {
+    batches.iter().flat_map(|one| batch(*one)).map(|(_, record)| record).collect()
 }
 
-impl Log {
-    fn note(&mut self, event: Event) -> io::Result<()> {
-        if let Some(left) = &mut self.left {
-            *left = left.checked_sub(1).ok_or_else(|| io::Error::other("killed"))?;
-        }
-        self.events.push(event);
-        Ok(())
-    }
+/// One store over many lives.
+struct Chain {
+    seed: u64,
+    life: u32,
+    directory: tempfile::TempDir,
+    options: Options,
+    disk: ModelDisk,
+    draw: Draw,
+    /// What a flush said is durable, or an opening stood at.
+    confirmed: Vec<Batch>,
+    /// Every state of which a flush was tried.
+    tried: Vec<Vec<Batch>>,
+    /// Every batch that was written. A batch of the same place is often the same again.
+    written: Vec<Batch>,
+    failures: u64,
+    retreats: u64,
 }
 
-/// A disk that notes what it is asked. Names are made durable at once: what a lost name leaves is in the tests of damage.
-#[derive(Clone, Debug, Default)]
-struct NotingDisk(Arc<Mutex<Log>>);
-
-impl NotingDisk {
-    fn note(&self, event: Event) -> io::Result<()> {
-        self.0.lock().unwrap().note(event)
-    }
-}
-
-fn name(path: &Path) -> String {
-    path.file_name().unwrap().to_str().unwrap().to_owned()
-}
-
-impl Disk for NotingDisk {
-    fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn DiskFile>> {
-        let inner = OsDisk.open(path, create)?;
-        Ok(Box::new(NotingFile { inner, name: name(path), disk: self.clone() }))
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.note(Event::Remove { file: name(path) })?;
-        OsDisk.remove(path)
-    }
-
-    fn sync_directory(&self, _: &Path) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[derive(Debug)]
-struct NotingFile {
-    inner: Box<dyn DiskFile>,
-    name: String,
-    disk: NotingDisk,
-}
-
-impl DiskFile for NotingFile {
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let offset_here = usize::try_from(offset).unwrap();
-        self.disk.note(Event::Write { file: self.name.clone(), offset: offset_here, bytes: bytes.to_vec() })?;
-        self.inner.write_at(bytes, offset)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.disk.note(Event::Length { file: self.name.clone(), len: usize::try_from(len).unwrap() })?;
-        self.inner.set_len(len)
-    }
-
-    fn allocate(&self, len: u64) -> io::Result<()> {
-        self.disk.note(Event::Length { file: self.name.clone(), len: usize::try_from(len).unwrap() })?;
-        self.inner.allocate(len)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.disk.note(Event::Sync { file: self.name.clone() })?;
-        self.inner.sync()
-    }
-
-    fn file(&self) -> &File {
-        self.inner.file()
-    }
-}
-
-/// A drawer of numbers that depends on its seed alone.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        u64::from_le_bytes(Sha::digest(&self.0.to_le_bytes())[..8].try_into().unwrap()) % limit
-    }
-}
-
-/// What is on the disk of one file, and what is asked of it since its last sync.
-#[derive(Clone, Debug, Default)]
-struct OnDisk {
-    durable: Vec<u8>,
-    pending: Vec<Event>,
-}
-
-impl OnDisk {
-    /// The bytes that a failure now may leave: each sector of each write, and each change of the length, is there or not; a
-    /// length that is not there keeps the later ones away, as a journal does.
-    fn after_failure(&self, draw: &mut Draw) -> Vec<u8> {
-        let lengths = self.pending.iter().filter(|event| matches!(event, Event::Length { .. })).count() as u64;
-        let mut kept = draw.below(lengths + 1);
-        // All, none, and half of the sectors are different kinds of luck.
-        let luck = [0, 2, 5, 8, 9][draw.below(5) as usize];
-        let mut bytes = self.durable.clone();
-        let mut len = bytes.len();
-        for event in &self.pending {
-            match event {
-                Event::Length { len: new, .. } if kept > 0 => {
-                    kept -= 1;
-                    // What was cut reads as zero when the file grows again.
-                    bytes.truncate(*new);
-                    len = *new;
-                }
-                Event::Write { offset, bytes: written, .. } => {
-                    let mut start = *offset;
-                    while start < offset + written.len() {
-                        let end = ((start / SECTOR + 1) * SECTOR).min(offset + written.len());
-                        if draw.below(9) < luck {
-                            bytes.resize(bytes.len().max(end), 0);
-                            bytes[start..end].copy_from_slice(&written[start - offset..end - offset]);
-                        }
-                        start = end;
-                    }
-                }
-                _ => {}
-            }
-        }
-        bytes.resize(len, 0);
-        bytes
-    }
-
-    fn sync(&mut self) {
-        for event in std::mem::take(&mut self.pending) {
-            match event {
-                Event::Length { len, .. } => self.durable.resize(len, 0),
-                Event::Write { offset, bytes, .. } => {
-                    let end = offset + bytes.len();
-                    if self.durable.len() < end {
-                        self.durable.resize(end, 0);
-                    }
-                    self.durable[offset..end].copy_from_slice(&bytes);
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Batches, some flushed, some sealed, with processes that are killed in between. Returns what was asked of the disk.
-fn live(directory: &Path, draw: &mut Draw) -> Vec<Event> {
-    let disk = NotingDisk::default();
-    let options = || small().index_lag(25_000).disk(Arc::new(disk.clone()));
-    let mut batches = 0;
-    for _ in 0..6 {
-        disk.0.lock().unwrap().left = Some(draw.below(40));
-        let result = options().open::<Sha>(directory).and_then(|db| {
-            batches = whole_batches(&db);
-            for _ in 0..4 {
-                put(&db, &keyed::<Sha>(batches * BATCH..(batches + 1) * BATCH))?;
-                batches += 1;
-                if draw.below(4) > 0 {
-                    disk.0.lock().unwrap().events.push(Event::Flushing(batches));
-                    if draw.below(4) == 0 {
-                        db.seal()?
-                    } else {
-                        db.flush()?
-                    }
-                    disk.0.lock().unwrap().events.push(Event::Flushed(batches));
-                }
-            }
-            Ok(())
+impl Chain {
+    fn new(seed: u64, drops_failed: bool) -> Self {
+        let mut draw = Draw(seed.wrapping_mul(0x1234_5678_9abc_def1));
+        let mapped = draw.below(2) == 0;
+        let options = Options::default().expected_records(100).index_lag(25_000).resident_index(if mapped {
+            0
+        } else {
+            u64::MAX
         });
-        drop(result);
+        let directory = tempfile::tempdir().unwrap();
+        drop(options.clone().open::<Sha>(directory.path()).unwrap());
+        let disk = ModelDisk::over(directory.path(), seed ^ 77);
+        (disk.state().mapped, disk.state().drops_failed) = (mapped, drops_failed);
+        let options = options.disk(Arc::new(disk.clone()));
+        let (confirmed, tried, written) = (vec![], vec![vec![]], vec![]);
+        Self { seed, life: 0, directory, options, disk, draw, confirmed, tried, written, failures: 0, retreats: 0 }
     }
-    std::mem::take(&mut disk.0.lock().unwrap().events)
-}
 
-/// How many batches are there: all up to a number, and nothing of the later ones.
-fn whole_batches(db: &FlatDb<Sha>) -> u64 {
-    let records = db.verify(|_, _| ()).unwrap().records;
-    assert_eq!(records % BATCH, 0, "half a batch");
-    for (key, record) in keyed::<Sha>(0..records) {
-        assert_eq!(db.get_known(&key).unwrap(), Some(record.as_slice()));
+    /// What the disk was asked last, without the zeros that are written ahead, for the text of a failed test.
+    fn told(&self) -> String {
+        let log: Vec<String> = self.disk.state().log.iter().filter(|line| !line.ends_with("+65536")).cloned().collect();
+        format!("seed {}, life {}\n{:#?}", self.seed, self.life, &log[log.len().saturating_sub(70)..])
     }
-    records / BATCH
-}
 
-/// Writes a file without the zeros at its end, which are many: a heap grows by large steps.
-fn write_sparse(path: &Path, bytes: &[u8]) {
-    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-    fs::write(path, &bytes[..used]).unwrap();
-    File::options().write(true).open(path).unwrap().set_len(bytes.len() as u64).unwrap();
-}
-
-fn fail_everywhere(seed: u64, tries: u64) -> u64 {
-    let (directory, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut draw = Draw(seed);
-    drop(small().index_lag(25_000).open::<Sha>(directory.path()).unwrap());
-    let mut files: BTreeMap<String, OnDisk> = BTreeMap::new();
-    for entry in fs::read_dir(directory.path()).unwrap() {
-        let path = entry.unwrap().path();
-        files.insert(name(&path), OnDisk { durable: fs::read(&path).unwrap(), pending: Vec::new() });
-    }
-    let events = live(directory.path(), &mut draw);
-    let (mut confirmed, mut under_way, mut failures) = (0, 0, 0);
-    for event in events {
-        match &event {
-            Event::Write { file, .. } | Event::Length { file, .. } => {
-                files.entry(file.clone()).or_default().pending.push(event);
+    /// One opening with what is done until it ends, and perhaps a power failure.
+    fn live(&mut self, refuses_at_opening: bool) {
+        self.life += 1;
+        self.choose_end(refuses_at_opening);
+        match self.options.clone().open::<Sha>(self.directory.path()) {
+            Ok(db) => {
+                self.check(&db);
+                // Whatever refused is what this life ends with.
+                self.work(&db).ok();
             }
-            Event::Sync { file } => files.entry(file.clone()).or_default().sync(),
-            Event::Remove { file } => drop(files.remove(file)),
-            Event::Flushing(batches) => under_way = *batches,
-            Event::Flushed(batches) => confirmed = *batches,
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.contains("killed") || text.contains("os error"), "{text}, {}", self.told());
+            }
         }
-        for _ in 0..tries {
-            let path = scratch.path().join(failures.to_string());
-            fs::create_dir(&path).unwrap();
-            for (name, file) in &files {
-                write_sparse(&path.join(name), &file.after_failure(&mut draw));
-            }
-            let there = small().index_lag(25_000).open::<Sha>(&path).map(|db| {
-                let there = whole_batches(&db);
-                // It goes on from there.
-                put(&db, &keyed::<Sha>(there * BATCH..(there + 2) * BATCH)).unwrap();
-                db.flush().unwrap();
-                there
-            });
-            let there = there.unwrap_or_else(|error| panic!("seed {seed}, failure {failures}: {error}"));
-            let possible = confirmed..=under_way.max(confirmed);
-            assert!(possible.contains(&there), "seed {seed}, failure {failures}: {there} batches, not {possible:?}");
-            let db: FlatDb<Sha> = small().open(&path).unwrap();
-            assert_eq!(whole_batches(&db), there + 2);
-            drop(db);
-            fs::remove_dir_all(&path).unwrap();
-            failures += 1;
+        if self.draw.below(2) == 0 {
+            self.failures += 1;
+            self.disk.state().power_failure(self.directory.path());
         }
     }
-    failures
+
+    fn choose_end(&mut self, refuses_at_opening: bool) {
+        let mut state = self.disk.state();
+        state.dead = false;
+        state.end = if self.draw.below(2) == 0 { End::Kill } else { End::Refusal };
+        state.left = self.draw.below(60);
+        state.at_sync = self.draw.below(4) > 0;
+        if state.end == End::Refusal && state.left < OPENING && !refuses_at_opening {
+            state.left += OPENING;
+        }
+    }
+
+    /// The store has exactly the records of a state that was flushed, with everything confirmed.
+    fn check(&mut self, db: &FlatDb<Sha>) {
+        self.retreats += u64::from(db.recovery().damage.is_some());
+        let records: Result<Vec<Vec<u8>>, _> = db.iter().map(|one| one.map(|(_, record)| record.to_vec())).collect();
+        let records = records.unwrap_or_else(|error| panic!("{error}, {}", self.told()));
+        let state = self.tried.iter().rev().find(|state| bytes(state) == records).cloned();
+        let state = state.unwrap_or_else(|| panic!("{} records were never flushed, {}", records.len(), self.told()));
+        assert!(state.starts_with(&self.confirmed), "{state:?} lacks some of {:?}, {}", self.confirmed, self.told());
+        for record in &records {
+            assert_eq!(db.get_known(&Sha::digest(record)).unwrap(), Some(record.as_slice()));
+        }
+        assert_eq!(db.verify(|_, _| ()).unwrap().records, records.len() as u64);
+        assert_eq!(db.stats().records, records.len() as u64);
+        self.confirmed = state;
+    }
+
+    fn work(&mut self, db: &FlatDb<Sha>) -> rhizome_flatdb::Result<()> {
+        let mut current = self.confirmed.clone();
+        for _ in 0..self.draw.below(10) {
+            let place = current.len() as u64;
+            let one = match self.written.iter().rev().find(|one| one.0 == place) {
+                Some(again) if self.draw.below(3) > 0 => *again,
+                _ => (place, self.draw.below(4), 1 + self.draw.below(99)),
+            };
+            self.written.push(one);
+            put(db, &batch(one))?;
+            current.push(one);
+            let what = self.draw.below(8);
+            if what > 2 {
+                self.tried.push(current.clone());
+                match what {
+                    6 => db.seal()?,
+                    7 => db.compact()?,
+                    _ => db.flush()?,
+                }
+                self.confirmed = current.clone();
+            }
+        }
+        Ok(())
+    }
+}
+
+fn chains(drops_failed: bool, refuses_at_opening: bool) {
+    let count: u64 = std::env::var("FLATDB_CHAINS").map_or(20, |count| count.parse().unwrap());
+    let (mut failures, mut retreats) = (0, 0);
+    for seed in 0..count {
+        let mut chain = Chain::new(seed, drops_failed);
+        (0..LIVES).for_each(|_| chain.live(refuses_at_opening));
+        failures += chain.failures;
+        retreats += chain.retreats;
+    }
+    println!("{count} chains, {failures} power failures, {retreats} times back to the flush before");
+    assert!(failures >= count, "{failures} power failures");
 }
 
 #[test]
-fn any_part_of_what_was_not_synced_may_be_there() {
-    let tries: u64 = std::env::var("FLATDB_POWER_FAILURES").map_or(2, |tries| tries.parse().unwrap());
-    // With the index in memory: what the kernel writes of a mapped one is not noted here, and tried in the tests of damage.
-    let failures = (0..6).map(|seed| fail_everywhere(seed << 32, tries)).sum::<u64>();
-    println!("{failures} power failures");
-    assert!(failures > 500, "{failures}");
+fn kills_refusals_and_power_failures_lose_nothing_confirmed() {
+    chains(false, true);
+}
+
+#[test]
+fn nor_do_failed_syncs_whose_pages_count_as_clean() {
+    chains(true, false);
+}
+
+#[test]
+fn nor_those_of_an_opening() {
+    chains(true, true);
 }

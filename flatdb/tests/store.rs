@@ -196,6 +196,24 @@ fn what_the_index_file_lacks_is_placed_anew() {
 }
 
 #[test]
+fn ambiguous_slots_are_counted_after_opening() {
+    for resident in RESIDENT {
+        let directory = tempfile::tempdir().unwrap();
+        let options = || small().resident_index(resident).expected_records(500);
+        // One record of a home and a tag is durable, others with the same are not, and leave marks in the file.
+        let db: FlatDb<Clustered> = options().open(directory.path()).unwrap();
+        put(&db, &keyed::<Clustered>(0..1)).unwrap();
+        db.seal().unwrap();
+        put(&db, &keyed::<Clustered>(1..100)).unwrap();
+        drop(db);
+        let db: FlatDb<Clustered> = options().open(directory.path()).unwrap();
+        assert_eq!((db.stats().records, db.stats().ambiguous), (1, 0));
+        put(&db, &keyed::<Clustered>(0..100)).unwrap();
+        assert!(db.stats().ambiguous > 0);
+    }
+}
+
+#[test]
 fn only_a_directory_of_its_own_is_taken() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("CURRENT"), "MANIFEST-000001").unwrap();

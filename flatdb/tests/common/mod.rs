@@ -1,6 +1,8 @@
 //! What the tests of the store share: a digest, records of given seeds and a disk that fails on demand.
 #![allow(dead_code, unreachable_pub)] // each test binary uses its own part
 
+pub mod model;
+
 use std::fs::File;
 use std::io;
 use std::path::Path;

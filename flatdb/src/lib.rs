@@ -55,6 +55,5 @@ pub use iter::Records;
 pub use mmap::FileMap;
 pub use options::{Options, VerifyPolicy};
 pub use read::Located;
-pub use record_set::RecordSet;
 pub use stats::{Recovery, Stats};
 pub use verify::Verification;

@@ -151,7 +151,12 @@ impl SlotMap {
     pub(crate) fn in_memory(slots: usize) -> io::Result<Self> {
         let map = MmapRaw::from(MmapMut::map_anon(Self::bytes(slots)?)?);
         #[cfg(target_os = "linux")]
-        map.advise(Advice::HugePage).ok();
+        {
+            map.advise(Advice::HugePage).ok();
+            // All at once, and for writing: a page that is read before it is written would be given out twice, the second time
+            // with an interrupt to every processor that runs the program.
+            map.advise(Advice::PopulateWrite).ok();
+        }
         Ok(Self { map, slots })
     }
 

@@ -6,6 +6,7 @@
 //! checkpoint before is taken, if little is lost by it.
 
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::checkpoint::{self, Checkpoint, IndexMark};
@@ -29,6 +30,8 @@ const GROUP: usize = 64;
 /// A checkpoint whose data are damaged is given up for the one before only when that costs at most so many heap bytes:
 /// what a flush or two can have written.
 const GIVE_UP: u64 = 1 << 30;
+/// Bytes that are read and written again at a time.
+const PIECE: u64 = 1 << 20;
 /// How often a reader looks again when the writer replaced files under it.
 const ATTEMPTS: usize = 16;
 
@@ -76,10 +79,8 @@ fn make_durable<D: Digest>(heap: &Heap, checkpoint: &Checkpoint, found: &[Checkp
     // the last flush wrote is written once more, as far as nothing was synced before its checkpoint was written.
     let before = found.iter().find(|other| other.sequence < checkpoint.sequence);
     let from = before.map_or(checkpoint.heap_end, |before| before.heap_end);
-    if checkpoint.heap_end.saturating_sub(from) <= write::ONE_SYNC
-        && let Some(bytes) = heap.map().slice(from, checkpoint.heap_end - from)
-    {
-        heap.file.write_at(bytes, from).map_err(Error::io("write", &heap.path))?;
+    if checkpoint.heap_end.saturating_sub(from) <= write::ONE_SYNC {
+        write_again(heap, from, checkpoint.heap_end)?;
     }
     checkpoint::write(&heap.path, &*heap.file, checkpoint, &D::ID)?;
     // A copy that was given up could add up again, once what it counted is written a second time and not yet synced.
@@ -87,6 +88,18 @@ fn make_durable<D: Digest>(heap: &Heap, checkpoint: &Checkpoint, found: &[Checkp
         checkpoint::withdraw(&heap.path, &*heap.file, given_up)?;
     }
     heap.file.sync().map_err(Error::io("sync", &heap.path))
+}
+
+/// Writes the bytes between two offsets once more. By reads of the file: a page that the disk refuses is an error then, and nothing
+/// is mapped that no one asked for.
+fn write_again(heap: &Heap, from: u64, end: u64) -> Result<()> {
+    let mut bytes = vec![0; PIECE.min(end.saturating_sub(from)) as usize];
+    for start in (from..end).step_by(PIECE as usize) {
+        let piece = &mut bytes[..PIECE.min(end - start) as usize];
+        heap.file.file().read_exact_at(piece, start).map_err(Error::io("read", &heap.path))?;
+        heap.file.write_at(piece, start).map_err(Error::io("write", &heap.path))?;
+    }
+    Ok(())
 }
 
 /// Opens for reading the newest checkpoint; a writer may be beside.

@@ -12,17 +12,17 @@
 
 use std::sync::Arc;
 
-use rhizome_flatdb::RecordSet;
 use rhizome_keccak::keccak256_batch;
 use rhizome_primitives::map::B256Set;
 use rhizome_primitives::{B256, Bytes};
 use rhizome_trie::EMPTY_ROOT;
 use rhizome_trie::codec::{ChildView, NodeView, ValueView};
 
-use super::Epoch;
 use super::options::{GcControl, Pace};
+use super::{Epoch, size_of};
 use crate::engine::Place;
 use crate::error::{Result, StorageError};
+use crate::machine::usable_memory;
 
 /// Subtrees that are walked side by side.
 const LANES: usize = 16;
@@ -30,7 +30,9 @@ const LANES: usize = 16;
 const PIECE_BYTES: usize = 4000;
 /// A subtree is cut off after so many nodes, copied or not.
 const PIECE_NODES: usize = 128;
-/// Epochs that together take at most this part of the memory are read ahead.
+/// Bytes of an engine that share a bit of what was visited.
+const GRAIN: u64 = 16;
+/// Epochs that together take at most this part of the memory that the process may use are read ahead.
 const AHEAD_SHARE: u64 = 4;
 
 /// Something to visit.
@@ -83,7 +85,7 @@ impl<'a> Walk<'a> {
         control: &'a GcControl,
     ) -> Self {
         let visited =
-            || Visited { places: epochs.iter().map(|_| RecordSet::default()).collect(), hashes: B256Set::default() };
+            || Visited { places: epochs.iter().map(|_| Places::default()).collect(), hashes: B256Set::default() };
         let (nodes, values) = (visited(), visited());
         let swept_from = epochs.len().saturating_sub(sweeps);
         Self {
@@ -138,8 +140,8 @@ impl<'a> Walk<'a> {
     /// Epochs that are small against the memory are read in the order of their files: live records lie on most of their pages, and
     /// reading page after page costs a fraction of reading them one by one.
     fn read_ahead(&mut self) {
-        let bytes: u64 = self.epochs.iter().filter_map(|epoch| epoch.engine.next_place()).sum();
-        if bytes > memory() / AHEAD_SHARE {
+        let bytes: u64 = self.epochs.iter().map(|epoch| size_of(epoch)).sum();
+        if bytes > usable_memory() / AHEAD_SHARE {
             return;
         }
         let (control, pace) = (self.control, &mut self.pace);
@@ -244,18 +246,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Bytes of memory of the machine; none where the system does not tell.
-fn memory() -> u64 {
-    #[cfg(target_os = "linux")]
-    let memory = {
-        let info = rustix::system::sysinfo();
-        u64::from(info.mem_unit).saturating_mul(info.totalram)
-    };
-    #[cfg(not(target_os = "linux"))]
-    let memory = 0;
-    memory
-}
-
 /// One subtree of the walk.
 #[derive(Debug)]
 struct Piece {
@@ -282,7 +272,7 @@ impl Piece {
 #[derive(Debug)]
 struct Visited {
     /// By epoch.
-    places: Vec<RecordSet>,
+    places: Vec<Places>,
     hashes: B256Set,
 }
 
@@ -292,6 +282,27 @@ impl Visited {
             Some(place) => self.places[epoch].insert(place, len),
             None => self.hashes.insert(*hash),
         }
+    }
+}
+
+/// Places of one engine: a bit for so many bytes of it, up to the highest place that was added.
+#[derive(Debug, Default)]
+struct Places(Vec<u64>);
+
+impl Places {
+    /// Adds the place of a record of so many bytes, and tells whether it was not there. Two short records could share a bit, so
+    /// such are always new.
+    fn insert(&mut self, place: Place, len: usize) -> bool {
+        if (len as u64) < GRAIN {
+            return true;
+        }
+        let (word, bit) = ((place / GRAIN / 64) as usize, 1 << (place / GRAIN % 64));
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        let before = self.0[word];
+        self.0[word] = before | bit;
+        before & bit == 0
     }
 }
 
@@ -320,5 +331,20 @@ impl From<Walked> for super::GcReport {
     fn from(walked: Walked) -> Self {
         let Walked { live_records, live_bytes, copied_records, copied_bytes } = walked;
         Self { live_records, live_bytes, copied_records, copied_bytes, ..Self::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_new_once() {
+        let mut places = Places::default();
+        for place in [12_288, 12_288 + 17, 70, 1 << 30] {
+            assert!(places.insert(place, 16));
+            assert!(!places.insert(place, 16));
+        }
+        assert!(places.insert(40, 15) && places.insert(40, 15));
     }
 }

@@ -68,6 +68,9 @@ struct Options {
     /// The chain's block files, as `rhizome export` writes them
     #[arg(value_name = "BLOCKS", id = "blocks_of_chain", requires = "chain")]
     block_files: Vec<PathBuf>,
+    /// Stores to leave out; FlatDB stays
+    #[arg(long, value_name = "STORE", value_parser = ["rocksdb", "parity-db", "redb"])]
+    without: Vec<String>,
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
@@ -157,7 +160,9 @@ fn main() -> Result<()> {
     // First: a chain that cannot be read is told at once.
     eprintln!("executing the blocks");
     let stream = options.block_stream()?;
-    let kinds = Kind::all(options.cache(options.records.max(stream.records() as u64)));
+    let cache = options.cache(options.records.max(stream.records() as u64));
+    let kinds: Vec<Kind> =
+        Kind::all(cache).into_iter().filter(|kind| options.without.iter().all(|name| name != kind.name())).collect();
     let directories: Vec<TempDir> = kinds.iter().map(|_| TempDir::new()).collect::<Result<_, _>>()?;
     let key_stream = keys::measure(&options, &kinds, &directories)?;
     let shown = kinds
@@ -203,9 +208,11 @@ fn print(report: &Report) {
              {writes_a_block:.1} of {written_bytes_a_block:.0} bytes"
         ),
     ];
-    let columns = ["", "", "flatdb", "rocksdb", "parity-db", "redb", "rocksdb /", "parity-db /", "redb /"];
+    let over = report.stores.iter().skip(1).map(|name| format!("{name} /"));
+    let columns: Vec<String> =
+        ["", ""].iter().chain(&report.stores).map(|name| (*name).to_owned()).chain(over).collect();
     for (title, figures) in titles.iter().zip([&report.key_stream, &report.block_stream]) {
-        let mut table = Table::new(title, columns);
+        let mut table = Table::new(title, columns.clone());
         for Figure { name, unit, medians, ratios, .. } in figures {
             let values = medians.iter().map(|value| format!("{value:.1}"));
             let ratios = ratios.iter().skip(1).map(|ratio| format!("{ratio:.2}"));

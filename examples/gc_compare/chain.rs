@@ -51,6 +51,7 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Finished> {
     chain.flush()?;
     let summary = chain.stores().settle()?.unwrap_or_default();
     let spent = process_cpu().saturating_sub(cpu);
+    eprintln!("  {} blocks: {summary:?}", chain.head().record.number);
     let root = chain.head().record.state_root;
     let epochs = chain.stores().epochs().ok_or_else(|| eyre!("no epochs"))?;
     let walked = walk_state(epochs, &[root], &GcControl::new())?;
@@ -60,7 +61,7 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Finished> {
     drop(chain);
     drop(opened.datadir);
     Ok(Finished {
-        root,
+        root: root.to_string(),
         bytes: bytes_below(&trie),
         cpu: spent.as_secs_f64(),
         rotations: summary.rotations,

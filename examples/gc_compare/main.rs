@@ -8,7 +8,7 @@
 //! block left it, and in that one drained, with everything else given up and the state in one piece. With a chain each pair
 //! executes its blocks and there is nothing but size and CPU to compare: those states fit every cache.
 //!
-//! Figures are medians over the pairs; the CPU of a run is that of the whole process from its first block to its last,
+//! Every run is a process of its own. Figures are medians over the pairs; the CPU of a run is that of the whole process from its first block to its last,
 //! background threads and collections included. The churn executes nothing, so there the trie and the store are all of the
 //! CPU: a collection that walks L records for every E that are written costs it L/E walked records for each written one.
 
@@ -18,15 +18,21 @@ mod run;
 mod walk;
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use clap::Parser;
-use eyre::{Result, ensure};
+use eyre::{Result, ensure, eyre};
 use rhizome_examples::{Churn, EngineKind, Interval, Table, median, median_interval};
+use rhizome_primitives::B256;
 use serde::Serialize;
 
 use picture::Picture;
 use run::Finished;
 use walk::Reads;
+
+/// What the system does after a run, such as removing files, does not become a part of the next one's time.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The same blocks with and without collection.
 #[derive(Debug, Parser)]
@@ -66,6 +72,12 @@ struct Args {
     /// Print one JSON object as the last line
     #[arg(long)]
     json: bool,
+    /// Internal: make one run into this directory, and print what it came to
+    #[arg(long, hide = true, value_name = "DIR")]
+    run_into: Option<PathBuf>,
+    /// Internal: with collection
+    #[arg(long, hide = true, requires = "run_into")]
+    collecting: bool,
 }
 
 /// Medians; of two the store that kept everything is the first, and of three the drained one the last.
@@ -93,12 +105,21 @@ struct ReadReport {
     warm_ns: [f64; 3],
     /// How many times faster than in the store that kept everything.
     warm: [f64; 3],
+    again_us: [f64; 3],
+    again: [f64; 3],
     cold_us: [f64; 3],
     cold: [f64; 3],
     recursive_seconds: [f64; 3],
     mark_seconds: [f64; 3],
     /// How many times faster the mark is than the recursive walk of the same store.
     mark: [f64; 3],
+}
+
+/// How many times faster FlatDB reads than RocksDB that kept everything: as FlatDB kept everything, collected, drained.
+#[derive(Debug, Serialize)]
+struct Across {
+    again: [f64; 3],
+    cold: [f64; 3],
 }
 
 /// The runs of one pair and the reads of its three stores.
@@ -109,58 +130,91 @@ struct Pair {
 
 fn main() -> Result<()> {
     let args = Args::parse();
+    if let Some(path) = &args.run_into {
+        let kind = *args.engine.first().ok_or_else(|| eyre!("no engine to run"))?;
+        println!("{}", serde_json::to_string(&run_one(&args, kind, path)?)?);
+        return Ok(());
+    }
     ensure!(args.pairs > 0, "no pairs to run");
-    let reports = args.engine.iter().map(|kind| compare(&args, *kind)).collect::<Result<Vec<_>>>()?;
-    print(&args, &reports);
+    // One pair of each engine after the other, so that the engines can be compared too.
+    let mut pairs: Vec<Vec<Pair>> = args.engine.iter().map(|_| Vec::new()).collect();
+    for number in 0..args.pairs {
+        for (kind, pairs) in args.engine.iter().zip(&mut pairs) {
+            let mut picture =
+                args.svg.as_ref().filter(|_| number == 0 && *kind == EngineKind::Flatdb).map(Picture::new);
+            let pair = run_pair(&args, *kind, number % 2 == 1, picture.as_mut())?;
+            if let Some(picture) = picture {
+                picture.write()?;
+            }
+            eprintln!("{} pair {}: {:?} {:?}", kind.name(), number + 1, pair.runs, pair.reads);
+            pairs.push(pair);
+        }
+    }
+    let reports: Vec<Report> = args.engine.iter().zip(&pairs).map(|(kind, pairs)| Report::new(*kind, pairs)).collect();
+    let of = |kind| args.engine.iter().position(|engine| *engine == kind).map(|at| &pairs[at][..]);
+    let across = of(EngineKind::Flatdb).zip(of(EngineKind::Rocksdb)).and_then(|(flat, rocks)| Across::new(flat, rocks));
+    print(&args, &reports, across.as_ref());
     if args.json {
-        println!("{}", serde_json::to_string(&reports)?);
+        println!("{}", serde_json::json!({ "engines": reports, "flatdbAgainstRocksdb": across }));
     }
     Ok(())
 }
 
-/// Runs the pairs of one engine, the order within a pair turning over.
-fn compare(args: &Args, kind: EngineKind) -> Result<Report> {
-    let mut pairs = Vec::with_capacity(args.pairs);
-    for number in 0..args.pairs {
-        let mut picture = args.svg.as_ref().filter(|_| number == 0 && kind == EngineKind::Flatdb).map(Picture::new);
-        let pair = run_pair(args, kind, number % 2 == 1, picture.as_mut())?;
-        if let Some(picture) = picture {
-            picture.write()?;
+impl Report {
+    fn new(kind: EngineKind, pairs: &[Pair]) -> Self {
+        let of = |value: &dyn Fn(&Pair) -> f64| median(&pairs.iter().map(value).collect::<Vec<_>>());
+        let both = |value: fn(&Finished) -> f64| [0, 1].map(|side| of(&|pair| value(&pair.runs[side])));
+        let cpu: Vec<f64> = pairs.iter().map(|pair| pair.runs[1].cpu / pair.runs[0].cpu).collect();
+        let each = |value: &dyn Fn(&[Reads; 3], usize) -> f64| {
+            [0, 1, 2].map(|state| of(&|pair| pair.reads.as_ref().map_or(f64::NAN, |(reads, _)| value(reads, state))))
+        };
+        let first = pairs.first().and_then(|pair| pair.reads.as_ref());
+        let reads = first.map(|(reads, _)| ReadReport {
+            live_records: reads[0].live.0,
+            live_bytes: reads[0].live.1,
+            warm_ns: each(&|reads, state| reads[state].warm),
+            warm: each(&|reads, state| reads[0].warm / reads[state].warm),
+            again_us: each(&|reads, state| reads[state].again / 1000.0),
+            again: each(&|reads, state| reads[0].again / reads[state].again),
+            cold_us: each(&|reads, state| reads[state].cold / 1000.0),
+            cold: each(&|reads, state| reads[0].cold / reads[state].cold),
+            recursive_seconds: each(&|reads, state| reads[state].recursive),
+            mark_seconds: each(&|reads, state| reads[state].mark),
+            mark: each(&|reads, state| reads[state].recursive / reads[state].mark),
+        });
+        Self {
+            engine: kind.name(),
+            pairs: pairs.len(),
+            rotations: pairs.first().map_or(0, |pair| pair.runs[1].rotations),
+            collections: pairs.first().map_or(0, |pair| pair.runs[1].collections),
+            bytes: both(|run| run.bytes as f64),
+            drained_bytes: first.map(|_| of(&|pair| pair.reads.as_ref().map_or(f64::NAN, |(_, bytes)| *bytes as f64))),
+            size: of(&|pair| pair.runs[1].bytes as f64 / pair.runs[0].bytes as f64),
+            cpu_seconds: both(|run| run.cpu),
+            cpu: median(&cpu),
+            cpu_interval: median_interval(&cpu),
+            reads,
         }
-        eprintln!("{} pair {}: {:?} {:?}", kind.name(), number + 1, pair.runs, pair.reads);
-        pairs.push(pair);
     }
-    let of = |value: &dyn Fn(&Pair) -> f64| median(&pairs.iter().map(value).collect::<Vec<_>>());
-    let both = |value: fn(&Finished) -> f64| [0, 1].map(|side| of(&|pair| value(&pair.runs[side])));
-    let cpu: Vec<f64> = pairs.iter().map(|pair| pair.runs[1].cpu / pair.runs[0].cpu).collect();
-    let each = |value: &dyn Fn(&[Reads; 3], usize) -> f64| {
-        [0, 1, 2].map(|state| of(&|pair| pair.reads.as_ref().map_or(f64::NAN, |(reads, _)| value(reads, state))))
-    };
-    let first = pairs.first().and_then(|pair| pair.reads.as_ref());
-    let reads = first.map(|(reads, _)| ReadReport {
-        live_records: reads[0].live.0,
-        live_bytes: reads[0].live.1,
-        warm_ns: each(&|reads, state| reads[state].warm),
-        warm: each(&|reads, state| reads[0].warm / reads[state].warm),
-        cold_us: each(&|reads, state| reads[state].cold / 1000.0),
-        cold: each(&|reads, state| reads[0].cold / reads[state].cold),
-        recursive_seconds: each(&|reads, state| reads[state].recursive),
-        mark_seconds: each(&|reads, state| reads[state].mark),
-        mark: each(&|reads, state| reads[state].recursive / reads[state].mark),
-    });
-    Ok(Report {
-        engine: kind.name(),
-        pairs: pairs.len(),
-        rotations: pairs.first().map_or(0, |pair| pair.runs[1].rotations),
-        collections: pairs.first().map_or(0, |pair| pair.runs[1].collections),
-        bytes: both(|run| run.bytes as f64),
-        drained_bytes: first.map(|_| of(&|pair| pair.reads.as_ref().map_or(f64::NAN, |(_, bytes)| *bytes as f64))),
-        size: of(&|pair| pair.runs[1].bytes as f64 / pair.runs[0].bytes as f64),
-        cpu_seconds: both(|run| run.cpu),
-        cpu: median(&cpu),
-        cpu_interval: median_interval(&cpu),
-        reads,
-    })
+}
+
+impl Across {
+    fn new(flat: &[Pair], rocks: &[Pair]) -> Option<Self> {
+        let reads: Vec<_> = flat
+            .iter()
+            .zip(rocks)
+            .filter_map(|(flat, rocks)| Some((&flat.reads.as_ref()?.0, &rocks.reads.as_ref()?.0[0])))
+            .collect();
+        let each = |value: fn(&Reads) -> f64| {
+            [0, 1, 2].map(|state| {
+                median(&reads.iter().map(|(flat, rocks)| value(rocks) / value(&flat[state])).collect::<Vec<_>>())
+            })
+        };
+        if reads.is_empty() {
+            return None;
+        }
+        Some(Self { again: each(|reads| reads.again), cold: each(|reads| reads.cold) })
+    }
 }
 
 fn run_pair(
@@ -173,13 +227,13 @@ fn run_pair(
     let paths = ["without", "with"].map(|name| place.path().join(name));
     let mut runs: [Finished; 2] = Default::default();
     for side in if collecting_first { [1, 0] } else { [0, 1] } {
-        runs[side] = run_one(args, kind, &paths[side], side == 1)?;
+        runs[side] = run_apart(kind, &paths[side], side == 1)?;
     }
     ensure!(runs[0].root == runs[1].root, "the heads differ: {} and {}", runs[0].root, runs[1].root);
     if args.chain.is_some() || args.reads == 0 {
         return Ok(Pair { runs, reads: None });
     }
-    let root = runs[0].root;
+    let root: B256 = runs[0].root.parse()?;
     let mut measure = |name: &str, path: &Path| -> Result<Reads> {
         let found = walk::measure(kind, path, root, args.churn, args.reads)?;
         if let Some(picture) = &mut picture {
@@ -194,8 +248,21 @@ fn run_pair(
     Ok(Pair { runs, reads: Some((reads, drained_bytes)) })
 }
 
-fn run_one(args: &Args, kind: EngineKind, path: &Path, collecting: bool) -> Result<Finished> {
-    let gc = collecting.then_some((args.epoch_size, args.depth));
+/// One run in a process of its own, so that it does not begin with what an earlier one left in memory or to be written.
+fn run_apart(kind: EngineKind, path: &Path, collecting: bool) -> Result<Finished> {
+    rustix::fs::sync();
+    std::thread::sleep(PAUSE);
+    // The arguments after the chosen engines, of which the first counts there.
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["--engine", kind.name(), "--run-into"]).arg(path).args(collecting.then_some("--collecting"));
+    let output = command.args(std::env::args_os().skip(1)).stderr(Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "the run into {} ended with {}", path.display(), output.status);
+    let text = String::from_utf8(output.stdout)?;
+    Ok(serde_json::from_str(text.lines().last().unwrap_or_default())?)
+}
+
+fn run_one(args: &Args, kind: EngineKind, path: &Path) -> Result<Finished> {
+    let gc = args.collecting.then_some((args.epoch_size, args.depth));
     match &args.chain {
         Some(chain) => {
             let blocks = &args.block_files;
@@ -205,11 +272,13 @@ fn run_one(args: &Args, kind: EngineKind, path: &Path, collecting: bool) -> Resu
     }
 }
 
-fn print(args: &Args, reports: &[Report]) {
+fn print(args: &Args, reports: &[Report], across: Option<&Across>) {
     let Args { churn, epoch_size, depth, interval, .. } = args;
     let what = args.chain.as_ref().map_or_else(|| format!("{churn:?}"), Clone::clone);
     let title = format!(
-        "{what}, epochs of {epoch_size} bytes, depth {depth}, durable every {interval} blocks; without collection | with it"
+        "{what}, epochs of {epoch_size} bytes, depth {depth}, durable every {interval} blocks, {} MiB of memory; without \
+         collection | with it",
+        rhizome_storage::usable_memory() >> 20
     );
     let columns =
         ["engine", "pairs", "rotations", "collections", "bytes", "", "ratio", "CPU s", "", "ratio", "interval"];
@@ -231,7 +300,18 @@ fn print(args: &Args, reports: &[Report]) {
         ]);
     }
     println!("{table}");
-    let columns = ["engine, store", "warm ns", "faster", "cold us", "faster", "recursive s", "mark s", "faster"];
+    let columns = [
+        "engine, store",
+        "CPU ns",
+        "faster",
+        "again us",
+        "faster",
+        "cold us",
+        "faster",
+        "recursive s",
+        "mark s",
+        "faster",
+    ];
     let mut table =
         Table::new("A node of the head state in descents, one after another; and the whole state, cold", columns);
     let mut rows = 0;
@@ -242,6 +322,8 @@ fn print(args: &Args, reports: &[Report]) {
                 format!("{}, {name}", report.engine),
                 format!("{:.0}", reads.warm_ns[state]),
                 format!("{:.2}x", reads.warm[state]),
+                format!("{:.2}", reads.again_us[state]),
+                format!("{:.2}x", reads.again[state]),
                 format!("{:.1}", reads.cold_us[state]),
                 format!("{:.2}x", reads.cold[state]),
                 format!("{:.2}", reads.recursive_seconds[state]),
@@ -253,14 +335,11 @@ fn print(args: &Args, reports: &[Report]) {
     if rows > 0 {
         println!("{table}");
     }
-    let of = |name: &str| reports.iter().find(|report| report.engine == name).and_then(|report| report.reads.as_ref());
-    if let (Some(flat), Some(rocks)) = (of("flatdb"), of("rocksdb")) {
-        let against = |state: usize| rocks.cold_us[0] / flat.cold_us[state];
-        println!(
-            "cold reads of flatdb against rocksdb that kept everything: {:.2}x, collected {:.2}x, drained {:.2}x",
-            against(0),
-            against(1),
-            against(2)
-        );
+    if let Some(across) = across {
+        for (what, [kept, collected, drained]) in [("reads again", across.again), ("cold reads", across.cold)] {
+            println!(
+                "{what} of flatdb against rocksdb that kept everything: {kept:.2}x, collected {collected:.2}x, drained {drained:.2}x"
+            );
+        }
     }
 }

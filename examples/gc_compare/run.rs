@@ -12,6 +12,7 @@ use rhizome_storage::{
     WriteBatch,
 };
 use rhizome_trie::Trie;
+use serde::{Deserialize, Serialize};
 
 /// A block without header fields, transactions and uncles: the stores look at nothing else.
 const EMPTY_BLOCK: [u8; 4] = [0xc3, 0xc0, 0xc0, 0xc0];
@@ -28,9 +29,10 @@ pub(crate) struct Setting<'a> {
 }
 
 /// What a run came to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Finished {
-    pub(crate) root: B256,
+    /// Hexadecimal.
+    pub(crate) root: String,
     pub(crate) bytes: u64,
     /// Seconds.
     pub(crate) cpu: f64,
@@ -78,7 +80,7 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Finished> {
     }
     drop(stores);
     Ok(Finished {
-        root: state.root_hash(),
+        root: state.root_hash().to_string(),
         bytes: bytes_below(setting.path),
         cpu: spent.as_secs_f64(),
         rotations: summary.rotations,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use eyre::{Result, ensure, eyre};
 use parking_lot::Mutex;
@@ -18,8 +18,10 @@ use crate::run::engine;
 /// What reading a head state cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reads {
-    /// Nanoseconds of thread CPU for a node.
+    /// Nanoseconds of thread CPU for a node, read before.
     pub(crate) warm: f64,
+    /// Nanoseconds of wall time for the same: more where the memory does not hold what was read.
+    pub(crate) again: f64,
     /// Nanoseconds of wall time for a node.
     pub(crate) cold: f64,
     /// Seconds of wall time for the whole head state, cold, node after node.
@@ -54,9 +56,10 @@ pub(crate) fn measure(kind: EngineKind, path: &Path, root: B256, churn: Churn, r
     // Warm: the same reads twice, the second time counted.
     let store = open()?;
     follow(&store, &stream)?;
-    let cpu = thread_cpu();
+    let (cpu, start) = (thread_cpu(), Instant::now());
     follow(&store, &stream)?;
-    found.warm = thread_cpu().saturating_sub(cpu).as_nanos() as f64 / stream.len().max(1) as f64;
+    let each = |spent: Duration| spent.as_nanos() as f64 / stream.len().max(1) as f64;
+    (found.warm, found.again) = (each(thread_cpu().saturating_sub(cpu)), each(start.elapsed()));
     drop(store);
 
     let store = open()?;

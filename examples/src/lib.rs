@@ -3,6 +3,10 @@
 //! Examples are measurements that a person runs: their figures depend on the machine and are printed with what they depend on.
 //! Every comparison takes both sides in one process, in turns, and compares results before times.
 
+/// The program's allocator: measured is what it does.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod blocks;
 mod churn;
 mod density;

@@ -11,8 +11,8 @@ pub struct Table {
 
 impl Table {
     /// A table with a title and the names of its columns.
-    pub fn new<const N: usize>(title: impl Into<String>, columns: [&str; N]) -> Self {
-        Self { title: title.into(), rows: vec![columns.map(str::to_owned).to_vec()] }
+    pub fn new<C: Into<String>>(title: impl Into<String>, columns: impl IntoIterator<Item = C>) -> Self {
+        Self { title: title.into(), rows: vec![columns.into_iter().map(Into::into).collect()] }
     }
 
     /// Appends a row.

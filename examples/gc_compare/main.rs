@@ -8,7 +8,7 @@
 //! block left it, and in that one drained, with everything else given up and the state in one piece. With a chain each pair
 //! executes its blocks and there is nothing but size and CPU to compare: those states fit every cache.
 //!
-//! Every run is a process of its own. Figures are medians over the pairs; the CPU of a run is that of the whole process from its first block to its last,
+//! Every run, and every measurement of reads, is a process of its own. Figures are medians over the pairs; the CPU of a run is that of the whole process from its first block to its last,
 //! background threads and collections included. The churn executes nothing, so there the trie and the store are all of the
 //! CPU: a collection that walks L records for every E that are written costs it L/E walked records for each written one.
 
@@ -17,6 +17,7 @@ mod picture;
 mod run;
 mod walk;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -26,6 +27,7 @@ use eyre::{Result, ensure, eyre};
 use rhizome_examples::{Churn, EngineKind, Interval, Table, median, median_interval};
 use rhizome_primitives::B256;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use picture::Picture;
 use run::Finished;
@@ -78,6 +80,12 @@ struct Args {
     /// Internal: with collection
     #[arg(long, hide = true, requires = "run_into")]
     collecting: bool,
+    /// Internal: read the head state in this directory, and print what it cost
+    #[arg(long, hide = true, value_name = "DIR", requires = "root")]
+    read_from: Option<PathBuf>,
+    /// Internal: the head state's root
+    #[arg(long, hide = true)]
+    root: Option<B256>,
 }
 
 /// Medians; of two the store that kept everything is the first, and of three the drained one the last.
@@ -133,6 +141,11 @@ fn main() -> Result<()> {
     if let Some(path) = &args.run_into {
         let kind = *args.engine.first().ok_or_else(|| eyre!("no engine to run"))?;
         println!("{}", serde_json::to_string(&run_one(&args, kind, path)?)?);
+        return Ok(());
+    }
+    if let (Some(path), Some(root)) = (&args.read_from, args.root) {
+        let kind = *args.engine.first().ok_or_else(|| eyre!("no engine to read"))?;
+        println!("{}", serde_json::to_string(&walk::measure(kind, path, root, args.churn, args.reads)?)?);
         return Ok(());
     }
     ensure!(args.pairs > 0, "no pairs to run");
@@ -235,7 +248,9 @@ fn run_pair(
     }
     let root: B256 = runs[0].root.parse()?;
     let mut measure = |name: &str, path: &Path| -> Result<Reads> {
-        let found = walk::measure(kind, path, root, args.churn, args.reads)?;
+        let root_text = root.to_string();
+        let found =
+            apart(kind, &[OsStr::new("--root"), OsStr::new(&root_text), OsStr::new("--read-from"), path.as_os_str()])?;
         if let Some(picture) = &mut picture {
             picture.add(name, path, root)?;
         }
@@ -248,15 +263,22 @@ fn run_pair(
     Ok(Pair { runs, reads: Some((reads, drained_bytes)) })
 }
 
-/// One run in a process of its own, so that it does not begin with what an earlier one left in memory or to be written.
+/// One run in a process of its own, so that it does not begin with what an earlier one left to be written.
 fn run_apart(kind: EngineKind, path: &Path, collecting: bool) -> Result<Finished> {
     rustix::fs::sync();
     std::thread::sleep(PAUSE);
-    // The arguments after the chosen engines, of which the first counts there.
+    let mut arguments = vec![OsStr::new("--run-into"), path.as_os_str()];
+    arguments.extend(collecting.then_some(OsStr::new("--collecting")));
+    apart(kind, &arguments)
+}
+
+/// What this program prints in a process of its own, where nothing of other runs is in memory.
+fn apart<T: DeserializeOwned>(kind: EngineKind, arguments: &[&OsStr]) -> Result<T> {
+    // The engine first: of several the first counts there.
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["--engine", kind.name(), "--run-into"]).arg(path).args(collecting.then_some("--collecting"));
-    let output = command.args(std::env::args_os().skip(1)).stderr(Stdio::inherit()).output()?;
-    ensure!(output.status.success(), "the run into {} ended with {}", path.display(), output.status);
+    command.args(["--engine", kind.name()]).args(arguments).args(std::env::args_os().skip(1));
+    let output = command.stderr(Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "the run with {arguments:?} ended with {}", output.status);
     let text = String::from_utf8(output.stdout)?;
     Ok(serde_json::from_str(text.lines().last().unwrap_or_default())?)
 }

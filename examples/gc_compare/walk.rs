@@ -12,11 +12,12 @@ use rhizome_primitives::{B256, Bytes};
 use rhizome_storage::{EngineOptions, EpochStore, GcControl, walk_state};
 use rhizome_trie::codec::{ChildView, NodeView, ValueView};
 use rhizome_trie::{StoreError, StoreStats, Trie, TrieStore};
+use serde::{Deserialize, Serialize};
 
 use crate::run::engine;
 
 /// What reading a head state cost.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Reads {
     /// Nanoseconds of thread CPU for a node, read before.
     pub(crate) warm: f64,
